@@ -147,6 +147,50 @@ def test_columns_that_get_other_names_are_a_conflict(tmp_path: Path) -> None:
         lr.sync(table, place)
 
 
+@pytest.mark.parametrize("kind", ["text", "int", "TEXT"])
+@pytest.mark.parametrize("has_feed", [True, False])
+def test_a_column_that_is_dropped_synced_and_added_again_is_a_conflict(
+    tmp_path: Path, kind: str, has_feed: bool
+) -> None:
+    """The target keeps the values of the dropped column, which the new one does not have."""
+    folder, path = tmp_path / "table", tmp_path / "copy.db"
+    table, target = made(folder, 10, has_feed=has_feed), f"sqlite:{path}#t"
+    lr.sync(folder, target, key="id")
+    name = "TEXT" if kind == "TEXT" else "text"
+    table.alter(drop="text")
+    lr.sync(folder, target, key="id")
+    # A run without changes keeps what is known.
+    assert lr.sync(folder, target, key="id").upserted == 0
+    table.delete("id = 1")
+    assert lr.sync(folder, target, key="id").deleted == 1
+    table.alter(add_columns=f"{name} {kind.lower()}")
+    with pytest.raises(lr.ConflictError, match=f'column "{name}" of the table was dropped and added again'):
+        lr.sync(folder, target, key="id")
+    lr.sync(folder, target, key="id", mode="overwrite", verify=True)
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT count(*), count(text) FROM t").fetchone() == (9, 0)
+
+
+@pytest.mark.parametrize("table_type", ["float", "int"])
+def test_a_widened_column_is_a_conflict(tmp_path: Path, table_type: str) -> None:
+    folder, path = str(tmp_path / "table"), tmp_path / "copy.db"
+    target = f"sqlite:{path}#t"
+    arrow_type, wide = (pa.float32(), "double") if table_type == "float" else (pa.int32(), "bigint")
+    lr.copy(pa.table({"id": [1], "x": pa.array([1], arrow_type)}), f"delta:{folder}")
+    lr.sync(folder, target, key="id")
+    table = lr.Table(folder)
+    table.alter(types={"x": wide})
+    with pytest.raises(
+        lr.ConflictError, match=f'column "x" of the table has the type {wide.replace("bigint", "long")}'
+    ):
+        lr.sync(folder, target, key="id")
+    value = 0.1 if table_type == "float" else 2**40
+    table.upsert(pa.table({"id": [2], "x": [value]}), key="id")
+    lr.sync(folder, target, key="id", mode="overwrite", verify=True)
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT id, x FROM t ORDER BY id").fetchall() == [(1, 1), (2, value)]
+
+
 @pytest.mark.parametrize("has_feed", [True, False])
 @pytest.mark.parametrize("deletes", [True, False])
 def test_a_column_arrives_without_new_rows(tmp_path: Path, has_feed: bool, deletes: bool) -> None:

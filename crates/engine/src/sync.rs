@@ -17,7 +17,7 @@ mod leased;
 mod turn;
 mod verify;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -99,6 +99,13 @@ struct SyncState {
     /// versions lack them, or the fields.
     #[serde(default)]
     columns: Option<BTreeMap<String, String>>,
+    /// The names of columns and fields that the table has lost. The target keeps them, with their values. States of earlier versions
+    /// lack them.
+    #[serde(default)]
+    lost_columns: BTreeSet<String>,
+    /// The types of columns and fields by their stored names. States of earlier versions lack them.
+    #[serde(default)]
+    types: BTreeMap<String, String>,
 }
 
 /// A table, and a target that follows it.
@@ -207,7 +214,7 @@ impl<'a> TableFollower<'a> {
         let step = self.next_step(text.as_deref(), &snapshot, &key, overwrite)?;
         let (version, place) = (snapshot.version(), database::shown(self.target));
         let (mode, would, from, earlier) = match step {
-            RunStep::Nothing(from) => {
+            RunStep::Nothing(SyncState { version: from, .. }) => {
                 let would = format!("would change nothing: {place} has version {from}");
                 return Ok(DryRun::new(would, Some(from)));
             }
@@ -252,8 +259,9 @@ impl<'a> TableFollower<'a> {
         };
         let step = self.next_step(text.as_deref(), &snapshot, &key, overwrite)?;
         let has_doubts = lease::has_doubts(text.as_deref());
-        if let (RunStep::Nothing(version), false) = (&step, has_doubts) {
-            let done = Synced { from_version: Some(*version), version: *version, ..Synced::default() };
+        if let (RunStep::Nothing(state), false) = (&step, has_doubts) {
+            let version = state.version;
+            let done = Synced { from_version: Some(version), version, ..Synced::default() };
             return self.verified(&snapshot, done).map(Some);
         }
         let place = database::shown(self.target);
@@ -314,7 +322,7 @@ impl<'a> TableFollower<'a> {
         if from < to {
             self.check_columns(&state, snapshot)?;
         }
-        Ok(if from < to { RunStep::Bring(state) } else { RunStep::Nothing(from) })
+        Ok(if from < to { RunStep::Bring(state) } else { RunStep::Nothing(state) })
     }
 
     fn is_empty(&self) -> Result<bool> {
@@ -379,8 +387,8 @@ impl<'a> TableFollower<'a> {
 
 /// The task of a run.
 enum RunStep {
-    /// The target has this version.
-    Nothing(u64),
+    /// The target has the version.
+    Nothing(SyncState),
     /// The table is loaded whole.
     Load,
     /// The changes since a version are brought.

@@ -3,7 +3,7 @@
 //! Rows that have not changed are not sent again, so that a column that gets another name, or comes back, has values in
 //! the table that the target lacks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lakerace_delta::{Snapshot, VersionSpec, history};
 use lakerace_io::{Error, ErrorKind, Result};
@@ -23,17 +23,36 @@ impl TableFollower<'_> {
             _ => self.columns_at(state.version)?,
         };
         let now = columns_by_stored_name(snapshot)?;
+        let types = types_by_stored_name(snapshot)?;
+        let widened = state.types.iter().find(|(stored, before)| types.get(*stored).is_some_and(|now| now != *before));
+        if let Some((stored, before)) = widened {
+            let (column, now) = (now.get(stored).map(|name| shown(name)), types.get(stored));
+            return Err(self.conflict(&format!(
+                "column {:?} of the table has the type {} after the last run, and the target keeps {before}",
+                column.unwrap_or_default(),
+                now.map_or("", String::as_str)
+            )));
+        }
         if let Some(column) = moved_column(&known, &now) {
             let message =
                 format!("column {column:?} of the table was renamed, or dropped and added again, after the last run");
             return Err(self.conflict(&message));
         }
-        match now.iter().find(|(stored, _)| !known.contains_key(*stored)) {
-            Some((_, column)) if self.is_restored(state.version, snapshot.version())? => {
-                let column = shown(column);
-                Err(self.conflict(&format!("column {column:?} of the table came back by a restore after the last run")))
-            }
-            _ => Ok(()),
+        let mut new = now.iter().filter(|(stored, _)| !known.contains_key(*stored)).map(|(_, name)| name).peekable();
+        if let Some(column) = new.peek()
+            && self.is_restored(state.version, snapshot.version())?
+        {
+            let column = shown(column);
+            return Err(
+                self.conflict(&format!("column {column:?} of the table came back by a restore after the last run"))
+            );
+        }
+        match new.find(|name| state.lost_columns.iter().any(|lost| lost.eq_ignore_ascii_case(name))) {
+            Some(column) => Err(self.conflict(&format!(
+                "column {:?} of the table was dropped and added again, and the target has the values of the dropped one",
+                shown(column)
+            ))),
+            None => Ok(()),
         }
     }
 
@@ -60,17 +79,41 @@ impl TableFollower<'_> {
     }
 }
 
-/// The names of a version's columns, and of the fields below them, by those that files have for them.
-pub(super) fn columns_by_stored_name(snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
-    let corrupt = |error| Error::corrupt("the table's schema can't be read").because(error);
-    let schema: Value = serde_json::from_str(snapshot.schema_text()).map_err(corrupt)?;
-    let mut names = BTreeMap::new();
-    add_fields(&schema, "", "", &mut names);
-    Ok(names)
+/// The columns and fields that a target keeps after it has got these columns, though the table lacks them.
+pub(super) fn lost_columns(state: &SyncState, now: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let before = state.columns.iter().flat_map(BTreeMap::values);
+    let lost = before.filter(|name| !now.values().any(|other| other == *name));
+    state.lost_columns.iter().chain(lost).cloned().collect()
 }
 
-/// Adds the fields of a type, at every level, below these paths.
-fn add_fields(data_type: &Value, stored: &str, name: &str, names: &mut BTreeMap<String, String>) {
+/// The names of a version's columns, and of the fields below them, by those that files have for them.
+pub(super) fn columns_by_stored_name(snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
+    let mut columns = BTreeMap::new();
+    visit_fields(&schema_of(snapshot)?, "", "", &mut |stored, name, _| {
+        columns.insert(stored, name);
+    });
+    Ok(columns)
+}
+
+/// The types of a version's columns, and of the fields below them, by the names that files have for them. Nested types are not included:
+/// the fields below them are.
+pub(super) fn types_by_stored_name(snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
+    let mut types = BTreeMap::new();
+    visit_fields(&schema_of(snapshot)?, "", "", &mut |stored, _, data_type| {
+        if let Some(name) = data_type.as_str() {
+            types.insert(stored, name.to_owned());
+        }
+    });
+    Ok(types)
+}
+
+fn schema_of(snapshot: &Snapshot) -> Result<Value> {
+    let corrupt = |error| Error::corrupt("the table's schema can't be read").because(error);
+    serde_json::from_str(snapshot.schema_text()).map_err(corrupt)
+}
+
+/// Visits the fields of a type, at every level, below these paths: the stored path, the path of names, and the type.
+fn visit_fields(data_type: &Value, stored: &str, name: &str, visit: &mut impl FnMut(String, String, &Value)) {
     let join = |path: &str, name: &str| match path {
         "" => name.to_owned(),
         path => format!("{path}{SEPARATOR}{name}"),
@@ -79,12 +122,12 @@ fn add_fields(data_type: &Value, stored: &str, name: &str, names: &mut BTreeMap<
         let Some(own) = field["name"].as_str() else { continue };
         let own_stored = field["metadata"]["delta.columnMapping.physicalName"].as_str().unwrap_or(own);
         let (stored, name) = (join(stored, own_stored), join(name, own));
-        add_fields(&field["type"], &stored, &name, names);
-        names.insert(stored, name);
+        visit_fields(&field["type"], &stored, &name, visit);
+        visit(stored, name, &field["type"]);
     }
     for part in ["elementType", "keyType", "valueType"] {
         if let Some(below) = data_type.get(part) {
-            add_fields(below, &join(stored, part), &join(name, part), names);
+            visit_fields(below, &join(stored, part), &join(name, part), visit);
         }
     }
 }

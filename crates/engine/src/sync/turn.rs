@@ -1,11 +1,13 @@
 //! A run that has the right to write to the target.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
 use lakerace_delta::{Snapshot, VersionSpec, entry_digest};
 use lakerace_io::{Error, ErrorKind, Result};
 
 use super::begun::{ChangeDetection, InFlightSync, SyncRun};
+use super::columns::{lost_columns, types_by_stored_name};
 use super::leased::LeasedTarget;
 use super::{RunStep, SyncState, Synced, TableFollower, columns_by_stored_name, compare, feed, verify};
 use crate::copy::into_target;
@@ -24,7 +26,7 @@ pub(super) struct WriteTurn<'a> {
 /// The outcome of bringing changes.
 enum TurnOutcome {
     /// The target has the version.
-    Brought(SyncState),
+    Brought(Box<SyncState>),
     /// The target has a part of the feed, whose rest is missing: only a load makes it right.
     Lost,
 }
@@ -40,11 +42,11 @@ impl<'a> WriteTurn<'a> {
         let mut done = Synced { from_version: Some(version), version, ..Synced::default() };
         let mut state = match step {
             RunStep::Load => self.load(snapshot, &key, &mut done)?,
-            RunStep::Nothing(_) => self.following(snapshot, &key)?,
+            RunStep::Nothing(state) => reached(state, snapshot)?,
             RunStep::Bring(state) => {
                 done.from_version = Some(state.version);
                 match self.bring(state, snapshot, &mut done)? {
-                    TurnOutcome::Brought(state) => state,
+                    TurnOutcome::Brought(state) => *state,
                     TurnOutcome::Lost => self.load(snapshot, &key, &mut done)?,
                 }
             }
@@ -53,7 +55,6 @@ impl<'a> WriteTurn<'a> {
             state = self.load(snapshot, &key, &mut done)?;
         }
         state.target = self.follower.state.identity()?;
-        state.columns = Some(columns_by_stored_name(snapshot)?);
         // A load that was verified, or has replaced all rows, resolves all doubts of earlier rows.
         self.target.lease.end(&state, |_| true)?;
         Ok(done)
@@ -77,6 +78,8 @@ impl<'a> WriteTurn<'a> {
             begun: None,
             target: None,
             columns: Some(columns_by_stored_name(snapshot)?),
+            lost_columns: BTreeSet::new(),
+            types: types_by_stored_name(snapshot)?,
         })
     }
 
@@ -126,16 +129,16 @@ impl<'a> WriteTurn<'a> {
             state = self.compare(state, &between.map_err(compare::lost)?, done)?;
         }
         if state.version == to.version() {
-            return Ok(TurnOutcome::Brought(state));
+            return Ok(TurnOutcome::Brought(Box::new(state)));
         }
         let run = SyncRun::new(&self.target, &state, to, ChangeDetection::Feed)?;
         if feed::bring(&run, done)? == feed::FeedOutcome::Brought {
-            return reached(state, to).map(TurnOutcome::Brought);
+            return Ok(TurnOutcome::Brought(Box::new(reached(state, to)?)));
         }
         if run.is_dirty() {
             return Ok(TurnOutcome::Lost);
         }
-        self.compare(state, to, done).map(TurnOutcome::Brought)
+        Ok(TurnOutcome::Brought(Box::new(self.compare(state, to, done)?)))
     }
 
     /// Brings the differences between the version of the target and a later one, and stores the new version.
@@ -150,5 +153,8 @@ impl<'a> WriteTurn<'a> {
 /// The state of a target that has a version.
 fn reached(state: SyncState, to: &Snapshot) -> Result<SyncState> {
     let (version, entry) = (to.version(), entry_digest(to.table(), to.version())?);
-    Ok(SyncState { version, entry, begun: None, columns: Some(columns_by_stored_name(to)?), ..state })
+    let columns = columns_by_stored_name(to)?;
+    let lost_columns = lost_columns(&state, &columns);
+    let types = types_by_stored_name(to)?;
+    Ok(SyncState { version, entry, begun: None, columns: Some(columns), lost_columns, types, ..state })
 }
