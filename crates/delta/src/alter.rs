@@ -129,10 +129,11 @@ pub fn alter_announced(
         return Err(named(Error::usage(format!("the property {name} is both set and unset"))));
     }
     let current = table.snapshot(None)?;
-    let stage = AlterCommit { options: options.clone(), announce, more: Vec::new(), changes: Altered::default() };
-    let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(current)), stage).map_err(named)?;
+    let action = AlterCommit { options: options.clone(), announce, more: Vec::new(), changes: Altered::default() };
+    let mut commit =
+        PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(current)), action).map_err(named)?;
     let version = commit.run(&[]).map_err(|(error, _)| named(error))?;
-    Ok(Altered { version, ..std::mem::take(&mut commit.stage().changes) })
+    Ok(Altered { version, ..std::mem::take(&mut commit.action().changes) })
 }
 
 struct AlterCommit<'a> {

@@ -146,7 +146,7 @@ pub(crate) trait CommitAction: Send {
 pub(crate) struct PendingCommit<S> {
     table: Table,
     base: WriteBase,
-    stage: S,
+    action: S,
     /// The creation of a table, whose columns got their stored names when it was started.
     creation: Option<Transaction<CreateTable>>,
     /// By this the commit knows its own entry.
@@ -179,10 +179,10 @@ enum CommitAttempt {
 }
 
 impl<S: CommitAction> PendingCommit<S> {
-    pub fn new(table: Table, base: WriteBase, stage: S) -> Result<Self> {
+    pub fn new(table: Table, base: WriteBase, action: S) -> Result<Self> {
         let mark = format!("{:032x}", rand::random::<u128>());
         let mut commit =
-            Self { table, base, stage, creation: None, mark, more: MoreActions::default(), evolved: None, load: None };
+            Self { table, base, action, creation: None, mark, more: MoreActions::default(), evolved: None, load: None };
         if let WriteBase::New { schema, partition_by, properties } = &commit.base {
             commit.creation = Some(commit.create(schema, partition_by, properties)?);
         }
@@ -209,7 +209,7 @@ impl<S: CommitAction> PendingCommit<S> {
         match (&self.creation, &self.base) {
             (Some(creation), _) => guarded(|| creation.write_state()),
             (None, WriteBase::Existing(snapshot)) => {
-                self.stage.check(snapshot)?;
+                self.action.check(snapshot)?;
                 let (update, _) = self.update(snapshot)?;
                 guarded(|| update.write_state())
             }
@@ -240,9 +240,9 @@ impl<S: CommitAction> PendingCommit<S> {
         }
     }
 
-    /// The stage with the actions in addition to files.
-    pub fn stage(&mut self) -> &mut S {
-        &mut self.stage
+    /// The actions in addition to files.
+    pub fn action(&mut self) -> &mut S {
+        &mut self.action
     }
 
     /// Writes the entry; returns its version, none where there was nothing to write. An error comes with whether the
@@ -287,7 +287,7 @@ impl<S: CommitAction> PendingCommit<S> {
     }
 
     fn log_entry(&self, version: u64, attempt: u32) {
-        let (table, (operation, _)) = (self.table.location(), self.stage.operation());
+        let (table, (operation, _)) = (self.table.location(), self.action.operation());
         tracing::info!(target: COMMITS, %table, version, %operation, attempt, "committed");
     }
 
@@ -307,13 +307,13 @@ impl<S: CommitAction> PendingCommit<S> {
         let WriteBase::Existing(snapshot) = &self.base else {
             return Err(Error::conflict("another writer has created the table in the meantime").at(table.location()));
         };
-        self.stage.check(snapshot)?;
+        self.action.check(snapshot)?;
         if let Some(load) = &self.load {
             load.check(snapshot)?;
         }
         let (mut update, is_view) = self.update(snapshot)?;
-        let does_something = self.stage.stage(snapshot, &mut update)?;
-        let files: Vec<&AddedFile> = files.iter().filter(|file| !self.stage.leaves_out(file)).collect();
+        let does_something = self.action.stage(snapshot, &mut update)?;
+        let files: Vec<&AddedFile> = files.iter().filter(|file| !self.action.leaves_out(file)).collect();
         if !does_something && files.is_empty() && self.evolved.is_none() {
             return Ok(CommitAttempt::Nothing);
         }
@@ -322,14 +322,14 @@ impl<S: CommitAction> PendingCommit<S> {
         if let Some(load) = &self.load {
             update = update.with_transaction_id(load.name.clone(), load.version());
         }
-        let mut more = self.stage.more_actions()?;
+        let mut more = self.action.more_actions()?;
         let mut changes = self.evolved.as_ref().map(|evolved| evolved.changes.clone());
-        if self.stage.gives_vectors() && self.stage.may_upgrade(snapshot) {
+        if self.action.gives_vectors() && self.action.may_upgrade(snapshot) {
             let (protocol, properties) = upgrade(snapshot)?;
             more.push(protocol);
             changes.get_or_insert_with(MetadataChanges::default).properties.extend(properties);
         }
-        let outdated = self.stage.outdated(snapshot);
+        let outdated = self.action.outdated(snapshot);
         if !outdated.is_empty() {
             changes.get_or_insert_with(MetadataChanges::default).removed.extend(outdated);
         }
@@ -337,14 +337,14 @@ impl<S: CommitAction> PendingCommit<S> {
             let metadata = snapshot.kernel().table_configuration().metadata();
             more.push(metadata_action(&table, metadata, &changes)?);
         }
-        let tells_changes = self.stage.changes_data() && snapshot.has_change_feed();
+        let tells_changes = self.action.changes_data() && snapshot.has_change_feed();
         // The kernel says of every entry that they are kept.
-        let gives_ids = tracks_rows(snapshot) && !self.stage.keeps_row_ids();
+        let gives_ids = tracks_rows(snapshot) && !self.action.keeps_row_ids();
         if tracks_rows(snapshot) {
             update.ack_row_tracking_preservation();
         }
-        let statistics = stated(files.iter().copied().chain(self.stage.written()))?;
-        let vectors = self.stage.vectors();
+        let statistics = stated(files.iter().copied().chain(self.action.written()))?;
+        let vectors = self.action.vectors();
         self.more.set(ExtraActions { batches: more, statistics, vectors, tells_changes, gives_ids });
         attempted(&table, is_view || !self.more.is_empty(), |engine| update.commit(engine))
     }
@@ -435,16 +435,16 @@ impl<S: CommitAction> PendingCommit<S> {
 
     /// A transaction that follows a version, and whether it shows the kernel another protocol than the table's.
     fn update(&self, snapshot: &Snapshot) -> Result<(Transaction<UpdateTable>, bool)> {
-        let (operation, parameters) = self.stage.operation();
+        let (operation, parameters) = self.action.operation();
         let parameters = parameters.into_iter().map(|(name, value)| (name, Some(value)));
         let (info, info_schema) = self.info()?;
         // The kernel refuses to add and remove files of a table with a change data feed, unless no data changes: it
         // does not support our change files. Its `dataChange` is corrected on the way to the log.
-        let changes_data = self.stage.changes_data() && !snapshot.has_change_feed();
-        if self.stage.needs_constraints() {
+        let changes_data = self.action.changes_data() && !snapshot.has_change_feed();
+        if self.action.needs_constraints() {
             constraints(snapshot)?;
         }
-        let writable = writable(snapshot, self.stage.may_upgrade(snapshot))?;
+        let writable = writable(snapshot, self.action.may_upgrade(snapshot))?;
         let builder = writable.kernel.update_table(operation, ENGINE, changes_data);
         let builder = builder.with_operation_parameters(parameters).with_commit_info(info, info_schema);
         let update =

@@ -8,7 +8,7 @@ use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
 use crate::commit::{PendingCommit, WriteBase};
-use crate::deletion_vector::commit::{ChangeOutcome, DvCommit, RemovalMethod, change};
+use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, change};
 use crate::probe::{FileLookup, RowProbe, StatsPredicate, by_file};
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
@@ -49,7 +49,7 @@ pub fn plan_delete(table: &Table, condition: &Expr, options: &DeleteOptions) -> 
     let snapshot = table.snapshot(None)?;
     let mut commit = pending(table, snapshot.clone(), condition, options)?;
     commit.write_state().map_err(|error| error.at(table.location()))?;
-    let (files, rows) = commit.stage().rehearse(&snapshot)?;
+    let (files, rows) = commit.action().rehearse(&snapshot)?;
     Ok(DeletePlan { version: snapshot.version(), rows, files })
 }
 
@@ -59,14 +59,15 @@ fn pending(
     snapshot: Snapshot,
     condition: &Expr,
     options: &DeleteOptions,
-) -> Result<PendingCommit<DvCommit>> {
+) -> Result<PendingCommit<RemovalCommit>> {
     let named = |error: Error| error.at(table.location());
     let predicate = Predicate::bind(condition, snapshot.schema()).map_err(named)?;
     let names = predicate.columns().iter().map(|at| snapshot.schema().field(*at).name().clone()).collect();
     let removal =
         RemovalMethod::for_snapshot(&snapshot, options.enables_vectors, WriteOptions::default).map_err(named)?;
-    let hide = DvCommit::new(Box::new(DeleteCondition { predicate, names }), UpdateTableOperation::Delete, removal);
-    PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)
+    let action =
+        RemovalCommit::new(Box::new(DeleteCondition { predicate, names }), UpdateTableOperation::Delete, removal);
+    PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), action).map_err(named)
 }
 
 /// A condition as a probe.

@@ -10,7 +10,7 @@ use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
 use crate::commit::{PendingCommit, WriteBase};
-use crate::deletion_vector::commit::{ChangeOutcome, DvCommit, RemovalMethod, RowDependency, change};
+use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, RowDependency, change};
 use crate::probe::RowProbe;
 use crate::snapshot::files::TableFile;
 use crate::upsert::by_files;
@@ -95,11 +95,12 @@ pub fn commit_rows(
     let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
     let load = transaction.map(|transaction| counts(&snapshot, transaction)).transpose()?;
     let removal = RemovalMethod::for_snapshot(&snapshot, false, WriteOptions::default).map_err(named)?;
-    let hide = DvCommit::new(Box::new(KnownRows { version }), statement.operation(), removal);
-    let mut hide = hide.with_parameters(statement.parameters()).depending(RowDependency::Values);
+    let action = RemovalCommit::new(Box::new(KnownRows { version }), statement.operation(), removal);
+    let mut action = action.with_parameters(statement.parameters()).depending(RowDependency::Values);
     let hidden = hidden.into_iter().map(|(name, rows)| (name, rows.into_iter().collect())).collect();
-    hide.note(&snapshot.files()?.files, by_files(&snapshot, hidden)?, 1);
-    let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
+    action.note(&snapshot.files()?.files, by_files(&snapshot, hidden)?, 1);
+    let mut commit =
+        PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), action).map_err(named)?;
     commit.counts(load);
     change(&mut commit, published, PublishedFiles::none()).map(Some)
 }

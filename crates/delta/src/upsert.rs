@@ -28,13 +28,13 @@
 //! compared. The rows are sorted and written run by run while they are read ([`StreamingWrite`](streaming_write::StreamingWrite)), so they take little
 //! memory, and a store gets the first ones early; steps 2 and 3 are of all keys together.
 //!
-//! Inserting only, and deleting by keys, are the same with other ends.
+//! Inserting only, and deleting by keys, are the same with another [`UpsertKind`].
 
 mod explain;
 mod external_sort;
 mod feed;
-mod key_partitions;
 mod key_prescan;
+mod key_windows;
 mod merge_existing;
 mod operator;
 mod part;
@@ -60,14 +60,14 @@ pub use self::source::SourceRows;
 pub(crate) use self::feed::ChangeFiles;
 pub(crate) use self::part::by_files;
 
-use self::key_partitions::{KeyProbe, KeyWindows, Match, SourceKeys, join};
 use self::key_prescan::KeyPrescan;
+use self::key_windows::{KeyProbe, KeyWindows, Match, SourceKeys, join};
 use self::merge_existing::{FilesWithRows, RowMerge};
 use self::row_mapping::{RowMapping, memory_bytes};
 use self::sorted_chunk::SortedChunk;
 use crate::commit::{CommitFence, PendingCommit, WriteBase, latest};
 use crate::delete::DeletePlan;
-use crate::deletion_vector::commit::{ChangeOutcome, DvCommit, RemovalMethod, RowDependency, change};
+use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, RowDependency, change};
 use crate::snapshot::files::TableFile;
 use crate::write::{DataFiles, Evolve, PublishedFiles, check_memory, within_memory};
 use crate::{Snapshot, Table, VersionSpec, deletion_vector};
@@ -150,13 +150,14 @@ pub fn plan_delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &Up
     let rows = rows.into();
     let place = place_of_rows(table, &rows);
     let rows = rows.only(&row_mapping::key(&snapshot, options).map_err(named)?);
-    let shape = RowMapping::of_delete(&snapshot, rows.schema(), options).map_err(named)?;
-    check_memory(options.memory_bytes, shape.written.fields().len()).map_err(named)?;
-    let windows = shape.gather(rows.batches()?, options, table.job()).map_err(|error| at_rows(error, place))?;
-    let attempt = UpsertAttempt { table, snapshot: snapshot.clone(), shape: &shape, options, ends: UpsertKind::Delete };
+    let mapping = RowMapping::of_delete(&snapshot, rows.schema(), options).map_err(named)?;
+    check_memory(options.memory_bytes, mapping.written.fields().len()).map_err(named)?;
+    let windows = mapping.gather(rows.batches()?, options, table.job()).map_err(|error| at_rows(error, place))?;
+    let attempt =
+        UpsertAttempt { table, snapshot: snapshot.clone(), mapping: &mapping, options, kind: UpsertKind::Delete };
     let mut commit = attempt.commit(windows.keys_alone())?;
     commit.write_state().map_err(named)?;
-    let (files, rows) = commit.stage().rehearse(&snapshot)?;
+    let (files, rows) = commit.action().rehearse(&snapshot)?;
     Ok(DeletePlan { version: snapshot.version(), rows, files })
 }
 
@@ -168,9 +169,9 @@ enum UpsertKind {
 }
 
 /// Changes the table. Errors of rows that name no place get the source's.
-fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKind) -> Result<ChangeOutcome> {
+fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, kind: UpsertKind) -> Result<ChangeOutcome> {
     let place = place_of_rows(table, &rows);
-    change_by(table, rows, options, ends).map_err(|error| at_rows(error, place))
+    change_by(table, rows, options, kind).map_err(|error| at_rows(error, place))
 }
 
 /// The place of errors of rows.
@@ -186,31 +187,31 @@ fn at_rows(error: Error, place: String) -> Error {
     }
 }
 
-fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKind) -> Result<ChangeOutcome> {
+fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, kind: UpsertKind) -> Result<ChangeOutcome> {
     let named = |error: Error| error.at(table.location());
     let mut snapshot = table.snapshot(options.from_version.map(VersionSpec::Version))?;
-    let rows = match ends {
+    let rows = match kind {
         UpsertKind::Upsert => rows,
         UpsertKind::Delete => rows.only(&row_mapping::key(&snapshot, options).map_err(named)?),
     };
-    let shape = match ends {
+    let mapping = match kind {
         UpsertKind::Upsert => RowMapping::of_upsert(&snapshot, rows.schema(), options),
         UpsertKind::Delete => RowMapping::of_delete(&snapshot, rows.schema(), options),
     };
-    let shape = shape.map_err(named)?;
-    check_memory(options.memory_bytes, shape.written.fields().len()).map_err(named)?;
-    let first = UpsertAttempt { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
+    let mapping = mapping.map_err(named)?;
+    check_memory(options.memory_bytes, mapping.written.fields().len()).map_err(named)?;
+    let first = UpsertAttempt { table, snapshot: snapshot.clone(), mapping: &mapping, options, kind };
     match first.keys_ahead(&rows)? {
         Some(ahead) if ahead.rows == 0 => return Ok(ChangeOutcome::default()),
         Some(ahead) => return first.write_in_runs(rows.batches()?, ahead),
         None => {}
     }
-    let mut windows = Some(shape.gather(rows.batches()?, options, table.job())?);
+    let mut windows = Some(mapping.gather(rows.batches()?, options, table.job())?);
     if windows.as_ref().is_some_and(KeyWindows::is_empty) {
         return Ok(ChangeOutcome::default());
     }
     for _ in 0..REMAKES {
-        let upsert = UpsertAttempt { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
+        let upsert = UpsertAttempt { table, snapshot: snapshot.clone(), mapping: &mapping, options, kind };
         match upsert.attempt(&mut windows)? {
             Some(changed) => return Ok(changed),
             None if options.from_version.is_some() => {
@@ -228,9 +229,9 @@ fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ups
 struct UpsertAttempt<'a> {
     table: &'a Table,
     snapshot: Snapshot,
-    shape: &'a RowMapping,
+    mapping: &'a RowMapping,
     options: &'a UpsertOptions,
-    ends: UpsertKind,
+    kind: UpsertKind,
 }
 
 /// Files that an upsert writes.
@@ -259,7 +260,7 @@ impl UpsertAttempt<'_> {
     fn attempt(&self, windows: &mut Option<KeyWindows>) -> Result<Option<ChangeOutcome>> {
         let all = windows.as_ref().ok_or_else(|| Error::internal("the rows are gone"))?;
         let mut commit = self.commit(all.keys_alone())?;
-        let mut new = match self.ends {
+        let mut new = match self.kind {
             UpsertKind::Delete => None,
             UpsertKind::Upsert => Some(self.new_files(&mut commit, matches!(all, KeyWindows::Memory(_)))?),
         };
@@ -270,13 +271,13 @@ impl UpsertAttempt<'_> {
             join(&mut found, self.window(window, &files, new.as_mut())?);
             Ok(())
         })?;
-        commit.stage().note(&self.snapshot.files()?.files, found, count);
+        commit.action().note(&self.snapshot.files()?.files, found, count);
         if self.depends() == RowDependency::Nothing {
             *windows = None;
         }
         match self.end(&mut commit, new) {
             Ok(changed) => Ok(Some(changed)),
-            Err(_) if commit.stage().is_outdated() => Ok(None),
+            Err(_) if commit.action().is_outdated() => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -284,12 +285,12 @@ impl UpsertAttempt<'_> {
     /// The keys of a large source, where its rows depend on nothing and its keys can be read first.
     fn keys_ahead(&self, rows: &SourceRows) -> Result<Option<KeyPrescan>> {
         let is_alone =
-            self.ends == UpsertKind::Upsert && self.depends() == RowDependency::Nothing && !self.shape.combines_own();
+            self.kind == UpsertKind::Upsert && self.depends() == RowDependency::Nothing && !self.mapping.combines_own();
         match rows.again().filter(|again| is_alone && again.bytes >= LEAST_RUNS * self.run_bytes()) {
             Some(again) => {
                 // A run that is written, and the next one.
                 let limit_bytes = memory_bytes(self.options).saturating_sub(2 * self.run_bytes() as usize);
-                KeyPrescan::read(self.shape, again, self.options.on_duplicate, limit_bytes, self.table.job())
+                KeyPrescan::read(self.mapping, again, self.options.on_duplicate, limit_bytes, self.table.job())
             }
             None => Ok(None),
         }
@@ -306,41 +307,41 @@ impl UpsertAttempt<'_> {
         let mut commit = self.commit(KeyWindows::Memory(keys.keys_alone()))?;
         let mut new = self.new_files(&mut commit, true)?;
         let files: Vec<&TableFile> = self.snapshot.files()?.files.iter().collect();
-        let probe = KeyProbe { columns: &self.shape.columns, keys: keys.keys() };
+        let probe = KeyProbe { columns: &self.mapping.columns, keys: keys.keys() };
         let (job, run_bytes) = (self.table.job(), usize::try_from(self.run_bytes()).unwrap_or(usize::MAX));
         let found = std::thread::scope(|scope| {
             let finder = spawn_or_run(scope, || probe.rows(&self.snapshot, &files));
             let mut write = |rows: &RecordBatch| new.rows.write(rows);
-            let written = self.shape.in_runs(run_bytes, job).write(batches, ahead.rows, ahead.order, &mut write);
+            let written = self.mapping.in_runs(run_bytes, job).write(batches, ahead.rows, ahead.order, &mut write);
             let found = finder.join().map_err(|_| Error::internal("a thread that looked for rows panicked"))?;
             written.and(found)
         })?;
-        commit.stage().note(&self.snapshot.files()?.files, found, 1);
+        commit.action().note(&self.snapshot.files()?.files, found, 1);
         self.end(&mut commit, Some(new))
     }
 
     /// A commit that hides the rows with these keys.
-    fn commit(&self, windows: KeyWindows) -> Result<PendingCommit<DvCommit>> {
+    fn commit(&self, windows: KeyWindows) -> Result<PendingCommit<RemovalCommit>> {
         let named = |error: Error| error.at(self.table.location());
-        let probe = SourceKeys { columns: self.shape.columns.clone(), windows };
-        let operation = match self.ends {
+        let probe = SourceKeys { columns: self.mapping.columns.clone(), windows };
+        let operation = match self.kind {
             UpsertKind::Upsert => UpdateTableOperation::Merge,
             UpsertKind::Delete => UpdateTableOperation::Delete,
         };
         let removal =
             RemovalMethod::for_snapshot(&self.snapshot, self.options.enables_vectors, || self.write_options())
                 .map_err(named)?;
-        let hide = DvCommit::new(Box::new(probe), operation, removal).depending(self.depends());
+        let action = RemovalCommit::new(Box::new(probe), operation, removal).depending(self.depends());
         let base = WriteBase::Existing(Box::new(self.snapshot.clone()));
-        let commit = PendingCommit::new(self.table.clone(), base, hide).map_err(named)?;
-        Ok(commit.evolving(self.shape.evolved.clone()).fenced(self.options.fence.as_ref()))
+        let commit = PendingCommit::new(self.table.clone(), base, action).map_err(named)?;
+        Ok(commit.evolving(self.mapping.evolved.clone()).fenced(self.options.fence.as_ref()))
     }
 
     /// The files that rows are written to.
-    fn new_files(&self, commit: &mut PendingCommit<DvCommit>, is_one_window: bool) -> Result<NewFiles> {
+    fn new_files(&self, commit: &mut PendingCommit<RemovalCommit>, is_one_window: bool) -> Result<NewFiles> {
         let named = |error: Error| error.at(self.table.location());
         let state = commit.write_state().map_err(named)?;
-        let (targets, options, schema) = (commit.targets(&state)?, self.write_options(), &self.shape.written);
+        let (targets, options, schema) = (commit.targets(&state)?, self.write_options(), &self.mapping.written);
         let changes = || ChangeFiles::new(self.table, schema, &targets, state.clone(), &options);
         let changes = self.feeds().then(changes).transpose().map_err(named)?;
         let rows = DataFiles::new(self.table, schema, &targets, state, &options).map_err(named)?;
@@ -349,39 +350,39 @@ impl UpsertAttempt<'_> {
     }
 
     /// Makes new files and vectors the next version.
-    fn end(&self, commit: &mut PendingCommit<DvCommit>, new: Option<NewFiles>) -> Result<ChangeOutcome> {
+    fn end(&self, commit: &mut PendingCommit<RemovalCommit>, new: Option<NewFiles>) -> Result<ChangeOutcome> {
         let (published, changes) = match new {
-            Some(new) => self.publish(new, commit.stage())?,
+            Some(new) => self.publish(new, commit.action())?,
             None => (PublishedFiles::none(), PublishedFiles::none()),
         };
         change(commit, published, changes)
     }
 
     /// Makes new files visible, and stores vectors in the meantime.
-    fn publish(&self, new: NewFiles, hide: &mut DvCommit) -> Result<(PublishedFiles, PublishedFiles)> {
+    fn publish(&self, new: NewFiles, action: &mut RemovalCommit) -> Result<(PublishedFiles, PublishedFiles)> {
         let (published, prepared) = std::thread::scope(|scope| {
-            let prepared = spawn_or_run(scope, || hide.prepare(&self.snapshot));
+            let prepared = spawn_or_run(scope, || action.prepare(&self.snapshot));
             (new.publish(), prepared.join())
         });
         let prepared = prepared.unwrap_or_else(|_| Err(Error::internal("the thread of deletion vectors panicked")));
         let outcome = published.and_then(|published| prepared.map(|()| published));
         if outcome.is_err() {
-            hide.drop_packed();
+            action.drop_packed();
         }
         outcome
     }
 
     /// The options of written files.
     fn write_options(&self) -> WriteOptions {
-        within_memory(&self.options.write, self.options.memory_bytes, self.shape.written.fields().len())
+        within_memory(&self.options.write, self.options.memory_bytes, self.mapping.written.fields().len())
     }
 
     fn depends(&self) -> RowDependency {
-        match self.ends {
+        match self.kind {
             UpsertKind::Upsert if self.options.insert_only => RowDependency::Presence,
             // Change files have the rows as they were.
             UpsertKind::Upsert
-                if self.options.from_version.is_some() || self.feeds() || self.shape.operators.combine_rows() =>
+                if self.options.from_version.is_some() || self.feeds() || self.mapping.operators.combine_rows() =>
             {
                 RowDependency::Values
             }
@@ -391,12 +392,12 @@ impl UpsertAttempt<'_> {
 
     /// Returns true if change files must contain the replaced rows.
     fn feeds(&self) -> bool {
-        self.ends == UpsertKind::Upsert && !self.options.insert_only && self.snapshot.has_change_feed()
+        self.kind == UpsertKind::Upsert && !self.options.insert_only && self.snapshot.has_change_feed()
     }
 
     /// Finds the rows of the table that have the keys of a window, and writes the rows of the window.
     fn window(&self, window: &SortedChunk, files: &[&TableFile], new: Option<&mut NewFiles>) -> Result<FoundRows> {
-        let probe = KeyProbe { columns: &self.shape.columns, keys: window.keys() };
+        let probe = KeyProbe { columns: &self.mapping.columns, keys: window.keys() };
         let Some(new) = new else { return probe.rows(&self.snapshot, files) };
         if self.depends() != RowDependency::Nothing {
             let visible = self.visible(files, probe.matches(&self.snapshot, files)?)?;
@@ -458,12 +459,12 @@ impl UpsertAttempt<'_> {
         let merge = RowMerge {
             snapshot: &self.snapshot,
             table_schema: self
-                .shape
+                .mapping
                 .evolved
                 .as_ref()
                 .map_or(self.snapshot.table_schema(), |evolved| &evolved.columns.schema),
-            schema: &self.shape.written,
-            operators: &self.shape.operators,
+            schema: &self.mapping.written,
+            operators: &self.mapping.operators,
             memory_bytes: self.options.memory_bytes as usize / 4,
         };
         merge.rows(window, &found, &mut |batch| new.rows.write(batch), new.changes.as_mut())
@@ -471,6 +472,6 @@ impl UpsertAttempt<'_> {
 
     /// Writes rows of the source, which may lack columns.
     fn write_whole(&self, batch: &RecordBatch, new: &mut DataFiles) -> Result<()> {
-        new.write(&self.shape.whole(batch)?)
+        new.write(&self.mapping.whole(batch)?)
     }
 }

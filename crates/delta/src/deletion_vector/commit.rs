@@ -47,8 +47,8 @@ pub struct ChangeOutcome {
     pub windows: u64,
 }
 
-/// Hides the rows that a probe finds.
-pub(crate) struct DvCommit {
+/// Removes the rows that a probe finds: by deletion vectors, or by files that are rewritten without them.
+pub(crate) struct RemovalCommit {
     probe: Box<dyn RowProbe>,
     operation: UpdateTableOperation,
     /// The parameters of the operation in the log, by name.
@@ -115,7 +115,7 @@ pub(crate) enum RowDependency {
     Presence,
 }
 
-impl DvCommit {
+impl RemovalCommit {
     pub fn new(probe: Box<dyn RowProbe>, operation: UpdateTableOperation, removal: RemovalMethod) -> Self {
         Self {
             probe,
@@ -318,7 +318,7 @@ fn remove(batches: &[RecordBatch], gone: &HashSet<String>, update: &mut Transact
     Ok(())
 }
 
-impl CommitAction for DvCommit {
+impl CommitAction for RemovalCommit {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
         (self.operation.clone(), self.parameters.clone())
     }
@@ -388,31 +388,31 @@ impl CommitAction for DvCommit {
 }
 
 /// Commits the change together with new files and change files. After an error, all of these files are removed, unless
-/// it is unknown whether the entry exists. [`DvCommit::is_outdated`] then says whether the rows have to be made again.
+/// it is unknown whether the entry exists. [`RemovalCommit::is_outdated`] then says whether the rows have to be made again.
 pub(crate) fn change(
-    commit: &mut PendingCommit<DvCommit>,
+    commit: &mut PendingCommit<RemovalCommit>,
     mut published: PublishedFiles,
     mut changes: PublishedFiles,
 ) -> Result<ChangeOutcome> {
-    commit.stage().changes = changes.files().iter().map(change_file).collect::<Result<_>>()?;
+    commit.action().changes = changes.files().iter().map(change_file).collect::<Result<_>>()?;
     match commit.run(published.files()) {
         Ok(version) => {
-            commit.stage().packed = None;
-            if let RemovalMethod::Rewrite(rewrites) = &mut commit.stage().removal {
+            commit.action().packed = None;
+            if let RemovalMethod::Rewrite(rewrites) = &mut commit.action().removal {
                 rewrites.written();
             }
             changes.written();
-            Ok(ChangeOutcome { written: Written { version, ..published.written() }, ..commit.stage().changed.clone() })
+            Ok(ChangeOutcome { written: Written { version, ..published.written() }, ..commit.action().changed.clone() })
         }
         Err((error, outcome)) => {
             published.abort(outcome);
             changes.abort(outcome);
-            if let RemovalMethod::Rewrite(rewrites) = &mut commit.stage().removal {
+            if let RemovalMethod::Rewrite(rewrites) = &mut commit.action().removal {
                 rewrites.abort(outcome);
             }
             match outcome {
-                EntryOutcome::Absent => commit.stage().drop_packed(),
-                EntryOutcome::Unknown => commit.stage().packed = None,
+                EntryOutcome::Absent => commit.action().drop_packed(),
+                EntryOutcome::Unknown => commit.action().packed = None,
             }
             Err(error)
         }

@@ -234,38 +234,38 @@ fn one_round(bins: Vec<FileBin>) -> Vec<FileBin> {
 /// Rewrites groups and commits them; returns how many were not given up.
 fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<FileBin>, done: &mut Compacted) -> Result<usize> {
     let table = snapshot.table().clone();
-    let stage = RewriteCommit::new(bins, &options.layout);
-    let mut commit = PendingCommit::new(table, WriteBase::Existing(Box::new(snapshot.clone())), stage)?;
+    let action = RewriteCommit::new(bins, &options.layout);
+    let mut commit = PendingCommit::new(table, WriteBase::Existing(Box::new(snapshot.clone())), action)?;
     let state = commit.write_state()?;
     let targets = commit.targets(&state)?;
     let writer = GroupWriter { snapshot: &snapshot, options, state, targets };
-    let mut published = writer.write(&mut commit.stage().groups)?;
+    let mut published = writer.write(&mut commit.action().groups)?;
     let version = match commit.run(published.files()) {
         Ok(version) => version,
         Err((error, outcome)) => {
             published.abort(outcome);
             if outcome == EntryOutcome::Absent {
-                commit.stage().drop_packed();
+                commit.action().drop_packed();
             }
             return Err(error);
         }
     };
-    let stage = commit.stage();
-    published.discard(|file| version.is_none() || stage.leaves_out(file));
+    let action = commit.action();
+    published.discard(|file| version.is_none() || action.leaves_out(file));
     published.written();
     let Some(version) = version else {
-        stage.drop_packed();
+        action.drop_packed();
         return Ok(0);
     };
     done.version = Some(version);
     done.commits += 1;
     let mut committed = 0;
-    for group in stage.groups.iter().filter(|group| !group.given_up) {
+    for group in action.groups.iter().filter(|group| !group.given_up) {
         committed += 1;
         done.files_removed += group.bin.files.len() as u64;
         done.bytes_removed += group.bin.bytes();
         done.rows_dropped += group.bin.hidden();
-        done.files_added += group.new.iter().filter(|(name, _)| !stage.left_out.contains(name)).count() as u64;
+        done.files_added += group.new.iter().filter(|(name, _)| !action.left_out.contains(name)).count() as u64;
         done.bytes_added += group.bytes;
         done.rows += group.new.iter().map(|(_, rows)| rows).sum::<u64>();
     }

@@ -45,13 +45,14 @@ pub fn restore(table: &Table, at: VersionSpec) -> Result<Restored> {
     let target = table.snapshot(Some(at))?;
     let current = table.snapshot(None)?;
     let named = |error: Error| error.at(table.location());
-    let stage = RestoreCommit { restored: target.version(), target, done: Restored::default(), more: Vec::new() };
-    let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(current)), stage).map_err(named)?;
+    let action = RestoreCommit { restored: target.version(), target, done: Restored::default(), more: Vec::new() };
+    let mut commit =
+        PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(current)), action).map_err(named)?;
     // A table that can't be written to is reported before any search.
     commit.write_state().map_err(named)?;
     let version = commit.run(&[]).map_err(|(error, _)| error)?;
-    let stage = commit.stage();
-    Ok(Restored { version, restored: stage.restored, ..stage.done.clone() })
+    let action = commit.action();
+    Ok(Restored { version, restored: action.restored, ..action.done.clone() })
 }
 
 struct RestoreCommit {

@@ -7,7 +7,7 @@ use lakerace_io::option::ENABLE_DELETION_VECTORS;
 use lakerace_io::{Error, Result};
 use serde::Serialize;
 
-use super::key_partitions::{KeyProbe, KeyWindows};
+use super::key_windows::{KeyProbe, KeyWindows};
 use super::row_mapping::RowMapping;
 use super::{SourceRows, UpsertAttempt, UpsertKind, UpsertOptions, at_rows, check_memory, place_of_rows};
 use crate::Table;
@@ -74,19 +74,20 @@ pub fn explain(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptio
 fn plan(table: &Table, rows: SourceRows, options: &UpsertOptions) -> Result<UpsertPlan> {
     let named = |error: Error| error.at(table.location());
     let snapshot = table.snapshot(None)?;
-    let shape = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
-    check_memory(options.memory_bytes, shape.written.fields().len()).map_err(named)?;
-    let upsert = UpsertAttempt { table, snapshot: snapshot.clone(), shape: &shape, options, ends: UpsertKind::Upsert };
+    let mapping = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
+    check_memory(options.memory_bytes, mapping.written.fields().len()).map_err(named)?;
+    let upsert =
+        UpsertAttempt { table, snapshot: snapshot.clone(), mapping: &mapping, options, kind: UpsertKind::Upsert };
     let windows = match upsert.keys_ahead(&rows)? {
         Some(ahead) => KeyWindows::Memory(ahead.keys),
-        None => shape.gather(rows.batches()?, options, table.job())?,
+        None => mapping.gather(rows.batches()?, options, table.job())?,
     };
     // The table's demands on its writers are checked, and nothing is written.
     drop(upsert.new_files(&mut upsert.commit(windows.keys_alone())?, true)?);
     let files: Vec<&TableFile> = snapshot.files()?.files.iter().collect();
     let mut plan = UpsertPlan {
         version: snapshot.version(),
-        key: shape.columns.names().map(str::to_owned).collect(),
+        key: mapping.columns.names().map(str::to_owned).collect(),
         rows: 0,
         windows: 0,
         row_groups: 0,
@@ -104,7 +105,7 @@ fn plan(table: &Table, rows: SourceRows, options: &UpsertOptions) -> Result<Upse
     windows.each_keys(&mut |keys| {
         plan.windows += 1;
         plan.rows += keys.keys().len() as u64;
-        let probe = KeyProbe { columns: &shape.columns, keys };
+        let probe = KeyProbe { columns: &mapping.columns, keys };
         let wanted = probe.wanted(&snapshot, &files);
         let kept: Vec<&TableFile> = wanted.iter().map(|number| files[*number]).collect();
         let before = reads();

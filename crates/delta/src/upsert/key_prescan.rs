@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lakerace_io::{Job, Result};
 
-use super::key_partitions::FIRST_ROW;
+use super::key_windows::FIRST_ROW;
 use super::row_mapping::RowMapping;
 use super::sorted_chunk::{OnDuplicate, SortedChunk, kept_rows};
 use super::source::RereadableRows;
@@ -32,7 +32,7 @@ impl KeyPrescan {
     ///
     /// Errors: those of the source, and `Invalid` for rows without a key.
     pub fn read(
-        shape: &RowMapping,
+        mapping: &RowMapping,
         source: &RereadableRows,
         on_duplicate: OnDuplicate,
         limit_bytes: usize,
@@ -41,30 +41,30 @@ impl KeyPrescan {
         if source.rows > u64::from(u32::MAX / 2) {
             return Ok(None);
         }
-        let names: Vec<String> = shape.columns.names().map(str::to_owned).collect();
-        let mut keys = shape.columns.no_keys();
+        let names: Vec<String> = mapping.columns.names().map(str::to_owned).collect();
+        let mut keys = mapping.columns.no_keys();
         keys.reserve(source.rows as usize);
         let batches = source.columns(&names)?;
-        let fit = shape.fit_keys(batches.schema())?;
+        let fit = mapping.fit_keys(batches.schema())?;
         for batch in batches {
             job.check()?;
             let first_row = FIRST_ROW + keys.len() as u64;
-            keys.append(shape.columns.keys(&fit.fit(&batch?)?, first_row)?);
+            keys.append(mapping.columns.keys(&fit.fit(&batch?)?, first_row)?);
             let rows = keys.len();
             let bytes = keys.memory_bytes() + rows * SORTING_BYTES_PER_ROW + KeySet::lookup_bytes(rows);
             if bytes > limit_bytes || rows as u64 > source.rows {
                 return Ok(None);
             }
         }
-        Ok(Self::from_keys(shape, keys, on_duplicate, job.options().threads))
+        Ok(Self::from_keys(mapping, keys, on_duplicate, job.options().threads))
     }
 
-    fn from_keys(shape: &RowMapping, keys: Keys, on_duplicate: OnDuplicate, threads: usize) -> Option<Self> {
+    fn from_keys(mapping: &RowMapping, keys: Keys, on_duplicate: OnDuplicate, threads: usize) -> Option<Self> {
         let rows = keys.len() as u32;
         let (keys, order) = keys.sorted(threads);
         let repeated = keys.repeated();
         let ahead = |keys, order| {
-            let keys = SortedChunk::of_keys(Arc::clone(&shape.written), KeySet::new(keys));
+            let keys = SortedChunk::of_keys(Arc::clone(&mapping.written), KeySet::new(keys));
             Some(Self { keys, rows, order })
         };
         if repeated.is_empty() {

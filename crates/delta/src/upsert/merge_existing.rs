@@ -13,7 +13,7 @@ use lakerace_format::{DeletedRows, InputFile, ParquetSource, ReadRequest, Source
 use lakerace_io::{Error, Result};
 
 use super::feed::ChangeFiles;
-use super::key_partitions::Match;
+use super::key_windows::Match;
 use super::operator::MergeOperators;
 use super::sorted_chunk::SortedChunk;
 use crate::Snapshot;

@@ -14,11 +14,11 @@ use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
-use super::key_partitions::{KeyWindows, KnownKeys, SourceKeys, join};
+use super::key_windows::{KeyWindows, KnownKeys, SourceKeys, join};
 use super::row_mapping::{self, RowMapping};
 use super::{OnDuplicate, SourceRows, UpsertAttempt, UpsertKind, UpsertOptions};
 use crate::commit::{PendingCommit, WriteBase};
-use crate::deletion_vector::commit::{ChangeOutcome, DvCommit, RemovalMethod, RowDependency, change};
+use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, RowDependency, change};
 use crate::key::KeyColumns;
 use crate::probe::RowProbe;
 use crate::snapshot::files::TableFile;
@@ -51,17 +51,17 @@ pub enum PartKeys {
 /// # Errors
 /// Those of [`upsert`](super::upsert) that depend on the schema alone.
 pub fn is_divisible(snapshot: &Snapshot, rows: &SchemaRef, options: &UpsertOptions) -> Result<bool> {
-    let shape = RowMapping::of_upsert(snapshot, rows, options).map_err(|e| e.at(snapshot.table().location()))?;
-    Ok(of_part(snapshot, &shape, options).is_divisible())
+    let mapping = RowMapping::of_upsert(snapshot, rows, options).map_err(|e| e.at(snapshot.table().location()))?;
+    Ok(of_part(snapshot, &mapping, options).is_divisible())
 }
 
-fn of_part<'a>(snapshot: &'a Snapshot, shape: &'a RowMapping, options: &'a UpsertOptions) -> UpsertAttempt<'a> {
-    UpsertAttempt { table: snapshot.table(), snapshot: snapshot.clone(), shape, options, ends: UpsertKind::Upsert }
+fn of_part<'a>(snapshot: &'a Snapshot, mapping: &'a RowMapping, options: &'a UpsertOptions) -> UpsertAttempt<'a> {
+    UpsertAttempt { table: snapshot.table(), snapshot: snapshot.clone(), mapping, options, kind: UpsertKind::Upsert }
 }
 
 impl UpsertAttempt<'_> {
     fn is_divisible(&self) -> bool {
-        self.shape.evolved.is_none() && self.depends() == RowDependency::Nothing
+        self.mapping.evolved.is_none() && self.depends() == RowDependency::Nothing
     }
 }
 
@@ -78,15 +78,15 @@ pub fn upsert_part(
 ) -> Result<UpsertPart> {
     let named = |error: Error| error.at(table.location());
     let (snapshot, rows) = (table.snapshot(Some(VersionSpec::Version(version)))?, rows.into());
-    let shape = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
-    check_memory(options.memory_bytes, shape.written.fields().len()).map_err(named)?;
-    let upsert = of_part(&snapshot, &shape, options);
+    let mapping = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
+    check_memory(options.memory_bytes, mapping.written.fields().len()).map_err(named)?;
+    let upsert = of_part(&snapshot, &mapping, options);
     if !upsert.is_divisible() {
         return Err(named(Error::unsupported(
             "the rows depend on the existing ones: a single process must upsert them",
         )));
     }
-    let windows = shape.gather(rows.batches()?, options, table.job())?;
+    let windows = mapping.gather(rows.batches()?, options, table.job())?;
     if windows.is_empty() {
         return Ok(UpsertPart::default());
     }
@@ -170,10 +170,10 @@ pub fn commit_upsert(
     if keys == PartKeys::Unknown && !has_one {
         probe.check_own().map_err(named)?;
     }
-    let mut hide =
-        DvCommit::new(Box::new(probe), UpdateTableOperation::Merge, removal).depending(RowDependency::Nothing);
-    hide.note(&snapshot.files()?.files, by_files(&snapshot, found)?, count);
-    let commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
+    let mut action =
+        RemovalCommit::new(Box::new(probe), UpdateTableOperation::Merge, removal).depending(RowDependency::Nothing);
+    action.note(&snapshot.files()?.files, by_files(&snapshot, found)?, count);
+    let commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), action).map_err(named)?;
     let mut commit = commit.fenced(fence.as_ref().or(options.fence.as_ref()));
     change(&mut commit, published, PublishedFiles::none())
 }
@@ -235,9 +235,9 @@ impl WrittenKeys {
         let source = ParquetSource::open_table(self.files.clone(), self.snapshot.table_schema(), job)?;
         let columns = Some(self.options.key.clone());
         let keys = source.read(&source.plan(&ReadRequest { columns, ..ReadRequest::default() })?)?;
-        let shape = RowMapping::of_delete(snapshot, keys.schema(), &self.options)?;
-        let windows = shape.gather(keys, &UpsertOptions { on_duplicate, ..self.options.clone() }, job)?;
-        Ok((shape, windows))
+        let mapping = RowMapping::of_delete(snapshot, keys.schema(), &self.options)?;
+        let windows = mapping.gather(keys, &UpsertOptions { on_duplicate, ..self.options.clone() }, job)?;
+        Ok((mapping, windows))
     }
 }
 
@@ -247,7 +247,7 @@ impl RowProbe for WrittenKeys {
             return Ok(Vec::new());
         }
         // Which of two rows of a key counts was settled within its part.
-        let (shape, windows) = self.read(snapshot, OnDuplicate::Last)?;
-        SourceKeys { columns: shape.columns, windows }.find(snapshot, files)
+        let (mapping, windows) = self.read(snapshot, OnDuplicate::Last)?;
+        SourceKeys { columns: mapping.columns, windows }.find(snapshot, files)
     }
 }

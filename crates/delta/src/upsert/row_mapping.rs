@@ -10,7 +10,7 @@ use lakerace_io::option::{ALTER, KEY, SET};
 use lakerace_io::{Error, Job, Result};
 
 use super::UpsertOptions;
-use super::key_partitions::{KeyWindows, WindowGathering};
+use super::key_windows::{KeyWindows, WindowGathering};
 use super::operator::{MergeOperator, MergeOperators};
 use super::streaming_write::StreamingWrite;
 use crate::Snapshot;

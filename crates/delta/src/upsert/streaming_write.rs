@@ -9,7 +9,7 @@ use lakerace_exec::map_ordered;
 use lakerace_format::Batches;
 use lakerace_io::{Job, Result};
 
-use super::key_partitions::{FIRST_ROW, PIECES_AHEAD, numbered_pieces};
+use super::key_windows::{FIRST_ROW, PIECES_AHEAD, numbered_pieces};
 use super::source::changed;
 use crate::rows::{NumberedRows, OrderedRows, PackedBatch, RowPacking, value_bytes};
 use crate::write::BatchFit;
