@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use lakerace_io::wait::{lock, read_lock};
 use lakerace_io::{Error, Result};
 
-use super::keeper::ReadLockHolder;
 use super::queue::{WorkIsolation, WriteQueue};
+use super::read_lock::ReadLockHolder;
 use super::reader::StoreReader;
 use super::statement::pragma;
 use super::writer::{CheckpointMode, StoreWriter};
@@ -29,7 +29,7 @@ pub(super) struct StoreConnections {
     pub(super) gate: RwLock<()>,
     pub(super) readers: Mutex<Vec<StoreReader>>,
     pub(super) queue: WriteQueue,
-    pub(super) keeper: Arc<ReadLockHolder>,
+    pub(super) read_lock: Arc<ReadLockHolder>,
     /// Snapshots and batches whose connections a fork can't close.
     pub(super) outstanding: AtomicUsize,
     /// True if they are the parent's of this process.
@@ -45,7 +45,7 @@ impl StoreConnections {
             gate: RwLock::default(),
             readers: Mutex::default(),
             queue: WriteQueue::default(),
-            keeper: Arc::default(),
+            read_lock: Arc::default(),
             outstanding: AtomicUsize::new(0),
             is_tainted: AtomicBool::new(false),
         }
@@ -115,7 +115,7 @@ impl StoreConnections {
     }
 
     fn open_writer(&self) -> Result<StoreWriter> {
-        StoreWriter::open(&self.path, &self.options, Arc::clone(&self.keeper))
+        StoreWriter::open(&self.path, &self.options, Arc::clone(&self.read_lock))
     }
 
     /// Takes the writer away for longer: all others wait until it is given back to the queue.
@@ -127,7 +127,7 @@ impl StoreConnections {
     pub(super) fn checkpoint(&self, how: CheckpointMode) -> Result<()> {
         let mut writer = self.lease()?;
         let checked = writer.check_log();
-        let moved = checked.and_then(|()| self.keeper.apart(|| writer.checkpoint(how)).map(drop));
+        let moved = checked.and_then(|()| self.read_lock.apart(|| writer.checkpoint(how)).map(drop));
         self.queue.give_back(Some(writer));
         moved
     }

@@ -78,7 +78,7 @@ extern "C" fn parent() {
 extern "C" fn child() {
     let Some(forking) = FORKING.with_borrow_mut(Option::take) else { return };
     for home in &forking.homes {
-        home.connections.keeper.is_forked();
+        home.connections.read_lock.is_forked();
         if !home.is_clean {
             home.connections.is_tainted.store(true, Ordering::Relaxed);
             if let Ok(found) = std::fs::metadata(&home.connections.path) {
@@ -106,7 +106,7 @@ fn close(connections: Arc<StoreConnections>) -> Closed {
     let mut queue = stays.queue.lock();
     let mut is_clean = gate.is_some() && stays.outstanding.load(Ordering::Acquire) == 0;
     readers.drain(..).for_each(|reader| without_checkpoint(&reader.connection));
-    is_clean &= stays.keeper.close(without_checkpoint);
+    is_clean &= stays.read_lock.close(without_checkpoint);
     match std::mem::take(&mut queue.writer) {
         WriterSlot::Free(writer) => without_checkpoint(&writer.connection),
         WriterSlot::Closed => {}

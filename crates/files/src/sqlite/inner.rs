@@ -87,7 +87,7 @@ impl Inner {
         let done = read(&mut reader, &self.catalog);
         let done = reader.check().and(done);
         connections.give_back(reader);
-        connections.keeper.tick(&connections.path, &connections.options);
+        connections.read_lock.tick(&connections.path, &connections.options);
         done
     }
 
@@ -122,7 +122,7 @@ impl Inner {
     pub(super) fn take_warnings(&self) -> Vec<String> {
         let mut warnings = lock(&self.warnings);
         let mut all = std::mem::take(&mut warnings.0);
-        all.extend(self.connections.keeper.take_warning());
+        all.extend(self.connections.read_lock.take_warning());
         all
     }
 

@@ -63,7 +63,7 @@ struct WriteRequest {
 
 impl std::fmt::Debug for WriteRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Ticket")
+        f.write_str("WriteRequest")
     }
 }
 
@@ -94,34 +94,34 @@ impl WriteQueue {
             let mut held = WriterGuard { queue: self, writer: Some(writer) };
             return held.alone(work);
         }
-        // SAFETY: only the lifetime changes. `wait` returns when the ticket is done or taken back, and by then no
+        // SAFETY: only the lifetime changes. `wait` returns when the request is done or taken back, and by then no
         // thread runs the work any more.
         let pointer = WorkPointer(unsafe { std::mem::transmute::<*mut Work<'_>, *mut Work<'static>>(work) });
-        let ticket = Arc::new(WriteRequest {
+        let request = Arc::new(WriteRequest {
             isolation,
             work: Mutex::new(Some(pointer)),
             outcome: Mutex::default(),
             is_done: AtomicBool::new(false),
             thread: std::thread::current(),
         });
-        state.waiting.push_back(Arc::clone(&ticket));
+        state.waiting.push_back(Arc::clone(&request));
         drop(state);
-        self.wait(open, patience, &ticket)
+        self.wait(open, patience, &request)
     }
 
     fn wait(
         &self,
         open: &dyn Fn() -> Result<StoreWriter>,
         patience: Duration,
-        ticket: &Arc<WriteRequest>,
+        request: &Arc<WriteRequest>,
     ) -> Result<()> {
         let start = Instant::now();
         loop {
-            if ticket.is_done.load(Ordering::Acquire) {
-                return ticket.outcome();
+            if request.is_done.load(Ordering::Acquire) {
+                return request.outcome();
             }
             let mut state = self.lock();
-            let is_queued = state.waiting.iter().any(|other| Arc::ptr_eq(other, ticket));
+            let is_queued = state.waiting.iter().any(|other| Arc::ptr_eq(other, request));
             if is_queued {
                 match state.take(open) {
                     Ok(Some(writer)) => {
@@ -134,7 +134,7 @@ impl WriteQueue {
                     }
                     Ok(None) if start.elapsed() < patience => {}
                     given_up => {
-                        state.waiting.retain(|other| !Arc::ptr_eq(other, ticket));
+                        state.waiting.retain(|other| !Arc::ptr_eq(other, request));
                         let timed_out = || {
                             Error::unavailable(format!(
                                 "the store could not be locked for writing within {} s",
@@ -185,7 +185,7 @@ impl QueueState {
     /// The work of the next transaction.
     fn next_group(&mut self) -> Vec<Arc<WriteRequest>> {
         let sociable =
-            self.waiting.iter().take(GROUP).take_while(|ticket| ticket.isolation == WorkIsolation::Others).count();
+            self.waiting.iter().take(GROUP).take_while(|request| request.isolation == WorkIsolation::Others).count();
         // Work that stays alone is first where none is sociable.
         let count = sociable.max(1).min(self.waiting.len());
         self.waiting.drain(..count).collect()
@@ -236,9 +236,9 @@ impl WriterGuard<'_> {
         if group.len() > 1 && try_together(writer, group) {
             return;
         }
-        for ticket in group {
-            let done = ticket.call(|work| transact(writer, work));
-            ticket.finish(done);
+        for request in group {
+            let done = request.call(|work| transact(writer, work));
+            request.finish(done);
         }
     }
 }
@@ -248,9 +248,9 @@ struct CompletionGuard<'a>(&'a [Arc<WriteRequest>]);
 
 impl Drop for CompletionGuard<'_> {
     fn drop(&mut self) {
-        for ticket in self.0 {
-            if !ticket.is_done.load(Ordering::Acquire) {
-                ticket.finish(Err(Error::internal("the thread that wrote on behalf of this one panicked")));
+        for request in self.0 {
+            if !request.is_done.load(Ordering::Acquire) {
+                request.finish(Err(Error::internal("the thread that wrote on behalf of this one panicked")));
             }
         }
     }
@@ -274,9 +274,9 @@ fn try_together(writer: &mut StoreWriter, group: &[Arc<WriteRequest>]) -> bool {
         return false;
     }
     let mut outcomes = Vec::with_capacity(group.len());
-    for ticket in group {
+    for request in group {
         writer.is_dirty = false;
-        let outcome = ticket.call(|work| work(writer));
+        let outcome = request.call(|work| work(writer));
         if outcome.is_err() && (writer.is_dirty || writer.connection.is_autocommit()) {
             writer.rollback();
             return false;
@@ -286,8 +286,8 @@ fn try_together(writer: &mut StoreWriter, group: &[Arc<WriteRequest>]) -> bool {
     if writer.commit().is_err() {
         return false;
     }
-    for (ticket, outcome) in group.iter().zip(outcomes) {
-        ticket.finish(outcome);
+    for (request, outcome) in group.iter().zip(outcomes) {
+        request.finish(outcome);
     }
     true
 }

@@ -1,9 +1,9 @@
 //! A connection that makes the reads of others cheap.
 //!
 //! Most of the cost of a small read is taking and releasing a lock of the file. While one connection of the process
-//! holds the lock, the others need no system call for it. The keeper is that connection: it holds a read transaction
-//! while reads come in quick succession, renews it every [`RENEW`] of them, and ends it when none came for [`IDLE`].
-//! The results of other reads do not depend on it.
+//! holds the lock, the others need no system call for it. The [`ReadLockHolder`] is that connection: it holds a read
+//! transaction while reads come in quick succession, renews it every [`RENEW`] of them, and ends it when none came for
+//! [`IDLE`]. The results of other reads do not depend on it.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -59,15 +59,15 @@ impl ReadLockHolder {
         if self.is_watched.swap(true, Ordering::AcqRel) {
             return;
         }
-        let keeper = Arc::downgrade(self);
-        let started = std::thread::Builder::new().name("lakerace-files".to_owned()).spawn(move || watch(&keeper));
+        let holder = Arc::downgrade(self);
+        let started = std::thread::Builder::new().name("lakerace-files".to_owned()).spawn(move || watch(&holder));
         if started.is_err() {
             self.is_watched.store(false, Ordering::Release);
             *self.lock() = None;
         }
     }
 
-    /// Runs `call` while the keeper holds nothing: the log can be emptied.
+    /// Runs `call` while the holder has no transaction: the log can be emptied.
     pub(super) fn apart<T>(&self, call: impl FnOnce() -> T) -> T {
         let mut reader = self.lock();
         if let Some(reader) = &mut *reader {
@@ -100,19 +100,19 @@ impl ReadLockHolder {
     }
 }
 
-fn watch(keeper: &Weak<ReadLockHolder>) {
+fn watch(holder: &Weak<ReadLockHolder>) {
     let mut seen = None;
     loop {
         std::thread::sleep(IDLE);
-        let Some(keeper) = keeper.upgrade() else { return };
-        let reads = keeper.reads.load(Ordering::Relaxed);
+        let Some(holder) = holder.upgrade() else { return };
+        let reads = holder.reads.load(Ordering::Relaxed);
         if seen == Some(reads) {
-            let mut reader = keeper.lock();
+            let mut reader = holder.lock();
             // The connection stays for the next time.
             if let Some(reader) = &mut *reader {
                 reader.end();
             }
-            keeper.is_watched.store(false, Ordering::Release);
+            holder.is_watched.store(false, Ordering::Release);
             return;
         }
         seen = Some(reads);

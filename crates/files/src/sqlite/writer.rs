@@ -11,8 +11,8 @@ use rusqlite::{Connection, ffi};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::connect::connect;
-use super::keeper::ReadLockHolder;
 use super::log_file::SqliteLogFile;
+use super::read_lock::ReadLockHolder;
 use super::record::{ContentPlace, FileRecord, chunk_id, chunk_ids, out_of_order};
 use super::schema::PIECE_BITS;
 use super::statement::{BoundValue, PreparedStatement, Row, pragma};
@@ -56,7 +56,7 @@ pub(super) struct StoreWriter {
     end_upload: PreparedStatement,
     /// True if the transaction has changed something.
     pub(super) is_dirty: bool,
-    keeper: Arc<ReadLockHolder>,
+    read_lock: Arc<ReadLockHolder>,
     /// Pages in the log after the last commit.
     log_pages: Arc<AtomicI32>,
     page_bytes: u64,
@@ -121,7 +121,7 @@ struct FileRow {
 }
 
 impl StoreWriter {
-    pub(super) fn open(path: &std::path::Path, options: &Options, keeper: Arc<ReadLockHolder>) -> Result<Self> {
+    pub(super) fn open(path: &std::path::Path, options: &Options, read_lock: Arc<ReadLockHolder>) -> Result<Self> {
         let mut connection = connect(path, options, false)?;
         let page = pragma(&connection, "PRAGMA page_size")?.max(512) as u64;
         let synchronous = match options.durability {
@@ -131,7 +131,7 @@ impl StoreWriter {
         };
         let log_pages = Arc::new(AtomicI32::new(0));
         let counted = Arc::clone(&log_pages);
-        // In place of SQLite's own checkpoints, which don't know of the keeper.
+        // In place of SQLite's own checkpoints, which don't know of the [`ReadLockHolder`].
         let count = move |_: &mut rusqlite::hooks::Wal, pages: i32| {
             counted.store(pages, Ordering::Relaxed);
             Ok(())
@@ -173,7 +173,7 @@ impl StoreWriter {
             touch_upload: prepare("UPDATE uploads SET touched_ms=?2 WHERE place=?1")?,
             end_upload: prepare("DELETE FROM uploads WHERE place=?1")?,
             is_dirty: false,
-            keeper,
+            read_lock,
             log_pages,
             page_bytes: page,
             row_limit_bytes: row_limit_bytes(page as usize),
@@ -222,12 +222,12 @@ impl StoreWriter {
     /// Moves the log's pages into the store, so that the log starts over. Above its size limit, this waits for readers
     /// of other processes for a second, then warns the user of them.
     fn bound_log(&self, log_bytes: u64) {
-        let keeper = Arc::clone(&self.keeper);
+        let read_lock = Arc::clone(&self.read_lock);
         let mode = match log_bytes > self.log_limit_bytes {
             true => CheckpointMode::Restart,
             false => CheckpointMode::Passive,
         };
-        let moved = keeper.apart(|| {
+        let moved = read_lock.apart(|| {
             let _ = self.connection.busy_timeout(LOG_PATIENCE);
             let moved = self.checkpoint(mode);
             let _ = self.connection.busy_timeout(self.busy_timeout);
@@ -238,7 +238,7 @@ impl StoreWriter {
             Ok(true) => {}
             Ok(false) if mode == CheckpointMode::Passive => {}
             // Committed changes are safe in the log.
-            _ => keeper.warn(format!(
+            _ => read_lock.warn(format!(
                 "the log of the store has {} MB: an open reader, perhaps a snapshot of another process, keeps it from \
                  being emptied",
                 log_bytes >> 20
