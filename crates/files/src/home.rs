@@ -286,9 +286,10 @@ pub trait Home: Reads {
     fn verify(&self, progress: Progress<'_>) -> Result<VerifyOutcome>;
     /// Gives space back.
     fn compact(&self, progress: Progress<'_>) -> Result<CompactOutcome>;
-    /// Makes all that was put durable.
+    /// Makes all that was put survive a loss of power, with any [`Durability`](crate::Durability); does nothing in memory.
     fn flush(&self) -> Result<()>;
-    /// Closes the store: makes durable what would otherwise be lost.
+    /// Commits writes that wait in memory for their commit: those of packs, as [`Self::flush`] does. Other homes have
+    /// none, and do nothing.
     fn close(&self) -> Result<()> {
         Ok(())
     }

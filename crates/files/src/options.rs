@@ -10,7 +10,10 @@ use lakerace_io::{Error, StorageOptions};
 
 use crate::{SecretKey, Transform};
 
-/// The events that a committed write survives.
+/// The events that a committed write to a store of small files survives. The default is [`Self::Normal`].
+///
+/// Files that jobs write elsewhere, exports included, have a [`DurabilityLevel`](lakerace_io::DurabilityLevel), whose
+/// default is `Full`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     /// A loss of power: each commit waits for the disk.

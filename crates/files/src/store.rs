@@ -309,13 +309,14 @@ impl Store {
         self.home.compact(progress)
     }
 
-    /// Makes all that was put durable.
+    /// Makes all that was put survive a loss of power, with any [`Durability`](crate::Durability); does nothing in memory.
     pub fn flush(&self) -> Result<()> {
         self.home.flush()
     }
 
-    /// Closes the store: makes durable what would otherwise be lost. Without this call, errors of that are not
-    /// reported.
+    /// Commits writes that wait in memory for their commit: the last names and contents of a store of packs. Without this call, errors
+    /// of that commit are not reported. Other stores have committed each write already: nothing is done, and their
+    /// [`Durability`](crate::Durability) decides what a loss of power takes. [`Self::flush`] syncs them.
     pub fn close(&self) -> Result<()> {
         self.home.close()
     }

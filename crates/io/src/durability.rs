@@ -24,7 +24,10 @@ use crate::{Error, Job, Result};
 /// Limit of folders that are synced concurrently: syncs that wait together share the disk's flush.
 const FOLDERS_AT_ONCE: usize = 8;
 
-/// Durability of a job's files on this machine, after the job has ended without an error.
+/// Durability of a job's files on this machine, after the job has ended without an error. The default is
+/// [`Self::Full`].
+///
+/// Commits of small files have another type, `lakerace_files::Durability`, whose default is `Normal`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DurabilityLevel {

@@ -402,8 +402,8 @@ impl FileStore {
         long(py, None, move |_| store.train())
     }
 
-    /// Makes recent writes durable, and closes the connections as soon as nothing uses them. If that fails, the store
-    /// stays open with all of its state.
+    /// Commits writes that are only in memory, and closes the connections as soon as nothing uses them. If that fails, the
+    /// store stays open with all of its state.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let store = read_lock(&self.store).clone();
         let Some(store) = store else { return Ok(()) };

@@ -165,8 +165,9 @@ class Store(_lakerace.FileStore, _Reads):
             :meth:`close`, or the end of the process.
         create: Make a store if there is none.
         read_only: Write nothing.
-        durability: What a committed write survives. `"full"`: a loss of power. `"normal"`: the end of the process; a loss of power
-            may take the last commits. `"off"`: the end of the process; a loss of power may damage the store.
+        durability: What a committed write survives. `"full"`: a loss of power. `"normal"`, the default: the end of the process; a
+            loss of power may take the last commits. `"off"`: the end of the process; a loss of power may damage the store.
+            An object store's commits survive with any of them.
         compression: The codec of new contents: `none`, `zstd`, `zstd-dict`, `lz4`, `snappy`, `gzip`, `bz2`, `xz` or `brotli`, some
             with a level (`zstd:9`). A new store keeps it for later openings.
         pack_bytes: Batches put contents up to 4 KiB into shared blocks of this many bytes. 16384 is a good length, 0 turns it off.
@@ -230,7 +231,10 @@ class Store(_lakerace.FileStore, _Reads):
         self.close()
 
     def close(self) -> None:
-        """Makes durable what would be lost, and closes the connections as soon as nothing uses them.
+        """Commits the writes to an object store that are still in memory, and closes the connections as soon as nothing uses them.
+
+        In other stores, each write is committed already, and `durability` says what it survives. :meth:`flush` makes those
+        on a disk survive a loss of power.
 
         Where that fails, the store stays open with what it has: it may be closed again.
 
