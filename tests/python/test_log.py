@@ -187,6 +187,22 @@ def test_a_bad_directive_is_an_error(parquet: Path, tmp_path: Path) -> None:
     assert error["exit_code"] == 2
     assert 'LAKERACE_LOG: "loud"' in error["message"]
     assert not target.exists()
+    for text in (",,,", "\n", " "):
+        done = run("copy", parquet, target, env={"LAKERACE_LOG": text})
+        assert done.code == 2
+        assert "is not a directive of the log" in done.err
+        assert not target.exists()
+
+
+def test_a_file_without_a_log_is_told(parquet: Path, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    for text in ("off", "lakerace_io=off"):
+        done = ok("scan", parquet, "--count", "-q", "--log-file", path, env={"LAKERACE_LOG": text})
+        assert done.err == f"warning: LAKERACE_LOG switches the log off, and {path} gets no line\n"
+        assert not path.exists()
+    # -v is above the variable.
+    assert ok("scan", parquet, "--count", "-v", "--log-file", path, env={"LAKERACE_LOG": "off"}).out == "1000\n"
+    assert path.read_text().count("\n") >= 3
 
 
 @pytest.mark.parametrize(("name", "code"), [("missing/log", 3), ("", 4)])
@@ -253,6 +269,49 @@ def test_a_log_never_goes_to_a_file_of_the_command(parquet: Path, tmp_path: Path
     assert "--log-file: the command reads or writes this file" in done.err
     assert parquet.read_bytes() == before
     assert not target.exists()
+
+
+def test_a_log_is_never_appended_to_data(parquet: Path, tmp_path: Path) -> None:
+    """Files that the command finds by itself, and files that it has nothing to do with."""
+    table, text = tmp_path / "table", tmp_path / "x.csv"
+    ok("copy", parquet, f"delta:{table}")
+    text.write_text("2026-01-02T03:04:05Z,1\n")
+    files = [parquet, text, *(path for path in table.rglob("*") if path.is_file())]
+    assert any(path.suffix == ".json" for path in files)
+    before = [path.read_bytes() for path in files]
+    for path in files:
+        for words in (("scan", table, "--count"), ("history", table), ("scan", tmp_path / "*.csv", "--count")):
+            done = run(*words, "--log-file", path, "--json")
+            assert done.code == 2
+            assert done.error["place"] == str(path)
+            assert "give the log a file of its own" in done.err
+    assert [path.read_bytes() for path in files] == before
+    assert ok("scan", table, "--count").out == "1000\n"
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_log_is_appended_to_a_log(parquet: Path, tmp_path: Path, form: str) -> None:
+    """One of either format, and an empty file."""
+    path = tmp_path / "log"
+    path.touch()
+    ok("scan", parquet, "--count", "--log-file", path, "--log-format", form)
+    first = path.read_text()
+    assert first.count("\n") >= 3
+    for other in ("text", "json"):
+        ok("scan", parquet, "--count", "--log-file", path, "--log-format", other)
+    assert path.read_text().startswith(first)
+    assert path.read_text().count("exit_code") == 3
+
+
+def test_a_log_on_standard_error_in_a_file(parquet: Path, tmp_path: Path) -> None:
+    path = tmp_path / "errors"
+    path.write_text("an earlier line\n")
+    with path.open("a") as errors:
+        words = command("scan", parquet, "--count", "--log-file", "/dev/stderr")
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=errors, timeout=TIMEOUT_SECONDS, check=False)
+    assert (done.returncode, done.stdout) == (0, b"1000\n")
+    assert path.read_text().startswith("an earlier line\n")
+    assert "lakerace_cli::command: end exit_code=0" in path.read_text()
 
 
 def test_the_last_attempt_is_not_said_to_be_repeated(tmp_path: Path) -> None:

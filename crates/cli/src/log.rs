@@ -2,18 +2,20 @@
 
 mod arguments;
 mod directives;
+mod file;
 mod line;
 mod subscriber;
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
 use std::time::Instant;
 
 use lakerace::{Error, ErrorKind, Report, Result};
 use lakerace_io::option::Door;
+use lakerace_io::printable;
 
 use self::subscriber::{LogSink, LogTarget};
 use crate::args::{LogArgs, LogFormat};
+use crate::stderr;
 
 /// The target of the events of the command itself.
 const COMMAND: &str = "lakerace_cli::command";
@@ -39,15 +41,19 @@ pub(crate) fn start(args: &LogArgs, command_line: &[OsString]) -> Result<Command
             .advice("add -v or --log-file FILE, or set LAKERACE_LOG to a level such as info"));
     }
     if let Some(levels) = levels {
+        if directives::are_off(&levels)
+            && let Some(path) = &args.log_file
+        {
+            let text = format!("warning: LAKERACE_LOG switches the log off, and {} gets no line", path.display());
+            stderr::line(&printable(&text));
+            return Ok(CommandLog { started: Instant::now(), exit_code: 0, has_sink: false });
+        }
         let mut targets = Vec::new();
         if args.verbose > 0 || args.log_file.is_none() {
             targets.push(LogTarget::Stderr);
         }
         if let Some(path) = &args.log_file {
-            // Other processes may append to the file, too.
-            let file = OpenOptions::new().append(true).create(true).open(path);
-            let file = file.map_err(|e| Error::from(e).at(path.display()))?;
-            targets.push(LogTarget::File(file, path.clone()));
+            targets.push(LogTarget::File(file::opened(path)?, path.clone()));
         }
         subscriber::set(Some(LogSink::new(levels, args.log_format.unwrap_or(LogFormat::Text), targets)));
         let (program_version, arguments) = (env!("CARGO_PKG_VERSION"), arguments::shown(command_line));

@@ -48,6 +48,11 @@ pub(super) fn from_variable() -> Result<Option<Targets>> {
     }
 }
 
+/// Returns true for levels that switch the log off.
+pub(super) fn are_off(levels: &Targets) -> bool {
+    levels.iter().all(|(_, level)| level == LevelFilter::OFF)
+}
+
 /// Parses `LEVEL` and `TARGET=LEVEL`, separated by commas. The longest target that is a prefix of the event's target applies.
 fn parse(text: &str) -> Result<Targets> {
     let mut targets = Targets::new();
@@ -56,17 +61,22 @@ fn parse(text: &str) -> Result<Targets> {
         let target = target.trim();
         let level = LEVELS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.trim()));
         let Some((_, level)) = level.filter(|_| target.starts_with(ALL)) else {
-            let message = format!("{VARIABLE}: {directive:?} is not a directive of the log");
-            let levels = LEVELS.map(|(name, _)| name).join(", ");
-            let advice = format!("write LEVEL or TARGET=LEVEL, such as info or lakerace_io=debug; levels are {levels}");
-            return Err(Error::usage(message).advice(advice));
+            return Err(no_directive(directive));
         };
         if !TARGETS.iter().any(|known| known.starts_with(target)) {
             return Err(unknown_target(directive, target));
         }
         targets = targets.with_target(target, *level);
     }
-    Ok(targets)
+    // Text without any directive, such as a comma, is no answer.
+    if targets.iter().next().is_none() { Err(no_directive(text)) } else { Ok(targets) }
+}
+
+/// The error of text that is no directive.
+fn no_directive(text: &str) -> Error {
+    let levels = LEVELS.map(|(name, _)| name).join(", ");
+    let advice = format!("write LEVEL or TARGET=LEVEL, such as info or lakerace_io=debug; levels are {levels}");
+    Error::usage(format!("{VARIABLE}: {text:?} is not a directive of the log")).advice(advice)
 }
 
 /// The error of a target that no event has.

@@ -21,6 +21,9 @@ fn a_bad_directive_is_named() {
         ("hyper=trace", "\"hyper=trace\""),
         ("lakerace_io", "\"lakerace_io\""),
         ("=info", "\"=info\""),
+        (",,,", "\",,,\""),
+        ("\n", "\"\\n\""),
+        (" ", "\" \""),
     ] {
         let error = parse(text).unwrap_err();
         assert_eq!(error.kind().exit_code(), 2);
