@@ -46,7 +46,9 @@ def test_one_column_of_other_delimiters_has_a_warning(tmp_path: Path, delimiter:
         (tmp_path / name).write_bytes(packed)
         err = ok("scan", tmp_path / name).err
         assert "there is one column, but each of the first lines has 2 fields" in err, err
-        assert "--delimiter" in err
+        shown = delimiter.replace("\t", r"\t")
+        assert f"use --delimiter '{shown}', or --delimiter ',' for one column" in err
+        assert "one column" not in ok("scan", tmp_path / name, "--delimiter", shown).err
         assert "one column" not in ok("scan", tmp_path / name, "--delimiter", delimiter).err
         assert "one column" not in ok("scan", tmp_path / name, "--delimiter", ",").err
     if delimiter != "\t":

@@ -144,14 +144,14 @@ impl FileSample {
         let start = if rules.header { self.header_at } else { self.rows_at };
         let text = &self.text[start..];
         let (delimiter, fields) = other_delimiter(text, self.is_whole, rules)?;
-        let option =
-            DELIMITER.to(if delimiter == b'\t' { "'\\t'".to_owned() } else { format!("'{}'", char::from(delimiter)) });
+        let option = |delimiter: u8| DELIMITER.to(char::from(delimiter));
         Some(format!(
-            "{}: there is one column, but each of the first lines has {fields} fields between {:?}: use {option}, or {} for \
-             one column",
+            "{}: there is one column, but each of the first lines has {fields} fields between {:?}: use {}, or {} for one \
+             column",
             self.url,
             char::from(delimiter),
-            DELIMITER.to(format!("'{}'", char::from(rules.delimiter).escape_default())),
+            option(delimiter),
+            option(rules.delimiter),
         ))
     }
 

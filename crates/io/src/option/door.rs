@@ -76,7 +76,12 @@ fn flag(option: &OptionValue) -> Option<String> {
     let is_word = |c: char| c.is_alphanumeric() || "_-.,:=/@%+".contains(c);
     Some(match &option.value {
         None => name,
-        Some(value) if !value.is_empty() && value.chars().all(is_word) => format!("{name} {value}"),
+        // A tab can't be seen, and the command takes its escape.
+        Some(value) if value == "\t" => format!(r"{name} '\t'"),
+        // A mark alone, such as a comma, would be read as one of the sentence.
+        Some(value) if value.chars().any(char::is_alphanumeric) && value.chars().all(is_word) => {
+            format!("{name} {value}")
+        }
         Some(value) => format!("{name} '{}'", value.replace('\'', r"'\''")),
     })
 }

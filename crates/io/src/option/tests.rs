@@ -27,6 +27,12 @@ fn each_door_has_its_own_words() {
             ON_DUPLICATE.to("last").to_string(),
             ["--on-duplicate last", "on_duplicate=\"last\"", ".option(\"sequence\", …)", "`on_duplicate=last`"],
         ),
+        (DELIMITER.to(";").to_string(), ["--delimiter ';'", "delimiter=\";\"", ".option(\"delimiter\", \";\")", ""]),
+        (DELIMITER.to(",").to_string(), ["--delimiter ','", "delimiter=\",\"", ".option(\"delimiter\", \",\")", ""]),
+        (
+            DELIMITER.to("\t").to_string(),
+            [r"--delimiter '\t'", r#"delimiter="\t""#, r#".option("delimiter", "\t")"#, ""],
+        ),
         (COLUMNS.to_string(), ["--columns", "columns", ".option(\"columns\", …)", "`columns`"]),
         (BATCH_ROWS.to("10").to_string(), ["--batch-rows 10", "batch_rows=10", ".option(\"batch_rows\", \"10\")", ""]),
         (BATCH_ROWS.to("all").to_string(), ["--batch-rows all", "batch_rows=\"all\"", "", ""]),
