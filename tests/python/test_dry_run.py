@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
 import urllib.request
 import warnings
 from contextlib import closing
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from conftest import ok, run
+from conftest import TIMEOUT_SECONDS, command, ok, run
 
 import lakerace as lr
 
@@ -212,6 +213,23 @@ def test_python_has_the_same(lake: Path) -> None:
     # Without it, the same calls write.
     assert table.delete("id > 8").rows == 3
     assert table.upsert(rows(0, 5)).planned is None
+
+
+def test_a_pipe_has_no_counts(lake: Path) -> None:
+    """Its size is known at its end; a file of the same text has counts."""
+    data = (lake / "b.csv").read_bytes()
+    for more in ([], ["--json"]):
+        line = command("copy", "-", "new.parquet", "--dry-run", *more)
+        done = subprocess.run(line, input=data, capture_output=True, cwd=lake, timeout=TIMEOUT_SECONDS, check=False)
+        assert done.returncode == 0, done.stderr
+        if more:
+            planned = json.loads(done.stdout)["planned"]
+            assert [planned.get(name) for name in ("rows", "files", "bytes")] == [None, None, None]
+        else:
+            assert done.stdout == b"would create new.parquet\n"
+    assert ok("copy", "b.csv", "new.parquet", "--dry-run", cwd=lake).out == (
+        f"would create new.parquet; 1 file, {len(data)} bytes\n"
+    )
 
 
 def test_options_without_effect_are_named(lake: Path) -> None:

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use lakerace_io::Result;
+use lakerace_format::FilePlan;
+use lakerace_io::{Pipe, Result};
 use serde::Serialize;
 
 use crate::Scan;
@@ -16,7 +17,7 @@ pub struct DryRun {
     pub from_version: Option<u64>,
     /// Rows that it would read, or change; `None` where only the data tells.
     pub rows: Option<u64>,
-    /// Files that it would read; `None` where the source has none.
+    /// Files that it would read; `None` where the source has none, and for a pipe.
     pub files: Option<u64>,
     /// Bytes of them that it would read.
     pub bytes: Option<u64>,
@@ -26,7 +27,9 @@ impl DryRun {
     /// A job that would do this, with the rows and files of a scan.
     pub(crate) fn of_scan(would: String, from_version: Option<u64>, scan: &Scan) -> Self {
         let plan = scan.plan();
-        let has_files = !plan.files.is_empty();
+        // The size of a pipe is known at its end alone.
+        let is_pipe = |file: &FilePlan| file.size_bytes == 0 && Pipe::is_named(&file.url);
+        let has_files = !plan.files.is_empty() && !plan.files.iter().any(is_pipe);
         let bytes = plan.requests.wanted_bytes + plan.requests.read_through_bytes;
         // Text is read whole, and its plan has no ranges.
         let whole = plan.files.iter().map(|file| file.size_bytes).sum();
