@@ -85,11 +85,19 @@ def _limits(
     threads: int | None,
     storage_options: Mapping[str, str] | None,
     output: str | None = None,
+    relation_form: str = "",
 ) -> dict[str, Any]:
+    """The limits of a query, and the text before `name=location` where the caller names relations."""
     if threads is not None and threads < 1:
         raise UsageError(f"threads={threads}: not a number of threads")
     storage = {str(name): str(value) for name, value in (storage_options or {}).items()}
-    return {"memory_limit": memory_limit, "threads": threads, "storage_options": storage or None, "output": output}
+    return {
+        "memory_limit": memory_limit,
+        "threads": threads,
+        "storage_options": storage or None,
+        "output": output,
+        "relation_form": relation_form,
+    }
 
 
 class SqlRows(ShownRows):
@@ -466,7 +474,7 @@ def _open(
     shared = {name: limits[name] for name in ("threads", "storage_options") if limits[name] is not None}
     wanted: dict[str, Callable[[], OpenLocation]] = {}
     for name, place in parsed.places.items():
-        wanted[name] = lambda place=place: _opened_place(place, shared, job)  # type: ignore[misc]
+        wanted[name] = lambda place=place: _opened_place(place, shared, limits["relation_form"], job)  # type: ignore[misc]
     for name, source in relations.items():
         if _is_location(source):
             location, options = _scan_of(source, shared)
@@ -491,7 +499,7 @@ def _check_places(
     _lakerace.check_places(reads, writes, {**options, "job": job})
 
 
-def _opened_place(place: TablePlace, shared: Mapping[str, Any], job: _lakerace.Job) -> OpenLocation:
+def _opened_place(place: TablePlace, shared: Mapping[str, Any], relation_form: str, job: _lakerace.Job) -> OpenLocation:
     from lakerace._sql_scan import OpenLocation
 
     at = {} if place.at is None else {"at": place.at}
@@ -500,7 +508,8 @@ def _opened_place(place: TablePlace, shared: Mapping[str, Any], job: _lakerace.J
     except NotFoundError as error:
         if not place.location.isidentifier():
             raise
-        advice = f"give the table {place.location} as {place.location}=…, or name a location in quotes"
+        name = place.location
+        advice = f"give the table {name} as {relation_form}{name}=…, or name a location in quotes"
         raise told(NotFoundError, "no such relation or location", place.location, advice) from error
 
 
@@ -544,4 +553,4 @@ def answer_command(
     for name, location in relations:
         if named.setdefault(name, location) != location:
             raise UsageError(f"relation {name!r} is given twice")
-    return _CommandAnswer(SqlRows._asked(query, named, None, _limits(**options), job))
+    return _CommandAnswer(SqlRows._asked(query, named, None, _limits(**options, relation_form="--relation "), job))

@@ -289,7 +289,7 @@ ERRORS: list[tuple[str, type[lr.Error], str]] = [
     ("SELECT nosuch FROM '{}'", lr.UsageError, 'the query, line 1 column 8: Referenced column "nosuch"'),
     ("SELECT id,\n  nosuch(1) FROM '{}'", lr.UsageError, "the query, line 2 column 3: .*nosuch"),
     ("SELECT sum(name) FROM '{}' WHERE id = 1 and id = 2", lr.UsageError, "the query: No function"),
-    ("SELECT * FROM nosuch", lr.NotFoundError, "nosuch=…"),
+    ("SELECT * FROM nosuch", lr.NotFoundError, "give the table nosuch as nosuch=…"),
     ("SELECT * FROM 'nosuch.parquet'", lr.NotFoundError, r"nosuch\.parquet"),
     ("SELECT * FROM read_parquet('{}')", lr.UsageError, "name the location in quotes"),
     ("SELECT name::INT FROM '{}' WHERE name IS NOT NULL", lr.InvalidInputError, "name"),

@@ -160,3 +160,6 @@ def test_errors_name_the_options_of_the_command_and_the_place_in_the_query() -> 
     assert "SET " not in done.err
     done = run("sql", "SELECT 1 +\n  nosuch FROM range(3)")
     assert (done.code, "the query, line 2 column 3: " in done.err) == (2, True), done.err
+    done = run("sql", "SELECT count(*) FROM nosuch")
+    assert done.code == 3
+    assert "(give the table nosuch as --relation nosuch=…, or name a location in quotes)" in done.err
