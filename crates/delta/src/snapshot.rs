@@ -221,6 +221,9 @@ fn doubted_checkpoint(snapshot: &Snapshot, error: &Error) -> Option<Error> {
     let is_checkpoint =
         |file: &&LogFile| file.version == checkpoint && matches!(file.kind, LogFileKind::Checkpoint { .. });
     let place = table.store().url(&files.iter().find(is_checkpoint)?.info.path);
-    let message = format!("the checkpoint is damaged: it names other files than the entries of the log ({error})");
+    let message = format!(
+        "the checkpoint is damaged: it names other files than the entries of the log ({})",
+        error.without_advice()
+    );
     Some(Error::corrupt(message).at(place).advice(damaged_advice()))
 }

@@ -238,8 +238,9 @@ impl Table {
                         .advice(LIST_VERSIONS)
                 }
                 Some((version, Ok(_))) => {
-                    let message = format!("version {version} can no longer be read: {error}");
-                    Error::new(error.kind(), message).at(self.location())
+                    let message = format!("version {version} can no longer be read: {}", error.without_advice());
+                    let told = Error::new(error.kind(), message).at(self.location());
+                    error.advice_text().into_iter().fold(told, Error::advice)
                 }
                 // No one asked for the version that is missing.
                 _ if error.kind() == ErrorKind::NotFound => {

@@ -200,6 +200,17 @@ impl Error {
         &self.0.message
     }
 
+    /// Place and message, for a warning or a message that has its own advice. Options in it stay those of any door.
+    ///
+    /// ```
+    /// let error = lakerace_io::Error::corrupt("no magic bytes").at("a.parquet").advice("restore it");
+    /// assert_eq!(error.without_advice(), "a.parquet: no magic bytes");
+    /// ```
+    pub fn without_advice(&self) -> String {
+        let (place, message) = (&self.0.place, &self.0.message);
+        place.as_ref().map_or_else(|| message.clone(), |place| format!("{place}: {message}"))
+    }
+
     /// The advice to the user, where known, for the advice of other errors.
     pub fn advice_text(&self) -> Option<&str> {
         self.0.advice.as_deref()

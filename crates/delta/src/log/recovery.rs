@@ -108,10 +108,14 @@ impl Table {
             // Without such a file, the log was only read again, because its writer made the first entry in the
             // meantime.
             None if !self.has_hint() => return,
-            None => format!("{place}: _last_checkpoint does not fit the log, which was listed instead: {error}"),
+            None => format!(
+                "{place}: _last_checkpoint does not fit the log, which was listed instead: {}",
+                error.without_advice()
+            ),
             Some(version) => format!(
-                "{place}: the checkpoint of version {version} can't be read, and older entries were read instead; {} mends it: {error}",
-                VERIFY_TABLE.with([REPAIR.given()])
+                "{place}: the checkpoint of version {version} can't be read, and older entries were read instead; {} mends it: {}",
+                VERIFY_TABLE.with([REPAIR.given()]),
+                error.without_advice()
             ),
         };
         self.job().warn(&text);
