@@ -257,6 +257,9 @@ def test_summaries_count_no_rows_where_a_command_moves_none(tmp_path: Path) -> N
         summary = ok(*arguments).err.splitlines()[-1]
         assert re.match(r"(altered|restored|vacuumed): read [\d.]+ [kM]?B in \d+ requests", summary), summary
         assert " row" not in summary
+    for arguments in (["alter", folder, "--set", "owner=you"], ["vacuum", folder]):
+        summary = ok(*arguments, "--dry-run").err.splitlines()[-1]
+        assert re.match(r"checked, and nothing was written: read [\d.]+ [kM]?B in \d+ requests", summary), summary
 
 
 def test_the_errors_name_the_columns_that_a_table_is_partitioned_by(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::args::{AlterArgs, ChangesArgs, CompactArgs, HistoryArgs, RestoreArgs, StoreArgs, VacuumArgs};
 use crate::human;
 use crate::scan::RowTarget;
-use crate::session::{Session, storage_options};
+use crate::session::{CHECKED, Session, storage_options};
 use crate::stdout::{self, PipeStdout};
 use crate::table::{TablePrinter, terminal_width};
 use crate::value::CommaList;
@@ -41,7 +41,7 @@ pub(crate) fn alter(args: &AlterArgs, session: &Session) -> Result<()> {
         "reader_features_added": altered.reader_features_added,
         "dry_run": args.dry_run,
     });
-    session.done_without_rows("altered", more)
+    session.done_without_rows(if args.dry_run { CHECKED } else { "altered" }, more)
 }
 
 /// Notes on the features that other programs have to support; `verb` is `will` or `would`.
@@ -179,7 +179,7 @@ pub(crate) fn vacuum(args: &VacuumArgs, session: &Session) -> Result<()> {
     if args.dry_run {
         more["files"] = json!(files);
     }
-    session.done_without_rows("vacuumed", more)
+    session.done_without_rows(if args.dry_run { CHECKED } else { "vacuumed" }, more)
 }
 
 pub(crate) fn history(args: &HistoryArgs, session: &Session) -> Result<()> {

@@ -15,6 +15,9 @@ use crate::progress::Progress;
 use crate::value::{BatchRowCount, QuoteCharacter};
 use crate::{human, interrupt, log, shown, stderr, stdout};
 
+/// What the report says of a command that was only checked.
+pub(crate) const CHECKED: &str = "checked, and nothing was written";
+
 pub(crate) struct Session {
     pub(crate) global: GlobalOptions,
     pub(crate) job: Job,
@@ -73,7 +76,7 @@ impl Session {
         if !self.global.json {
             stdout::line(&shown::text(&run.to_string()))?;
         }
-        self.done_without_rows("checked, and nothing was written", json!({ "dry_run": true, "planned": run }))
+        self.done_without_rows(CHECKED, json!({ "dry_run": true, "planned": run }))
     }
 
     fn end(&self, report: &Report, summary: &str, more: impl Serialize) -> Result<()> {
