@@ -51,7 +51,7 @@ def sql(
     the files, row groups and pages that its filters rule out. All that is read is in one :meth:`SqlRows.report`.
 
     Args:
-        query: One query in the dialect of duckdb: SELECT, FROM, WITH, VALUES, DESCRIBE or SUMMARIZE. Tables that are no relations
+        query: One query in the dialect of duckdb: SELECT, FROM, WITH, VALUES, TABLE, SHOW, DESCRIBE or SUMMARIZE. Tables that are no relations
             are locations as for :func:`lakerace.scan`, in quotes where they are no plain names: files, folders, globs, Delta
             tables, databases. `'lake/orders' AT (VERSION => 3)` and `AT (TIMESTAMP => …)` read a version of a Delta table.
         params: Values of `?` (a list) or of `$name` (a dict).
