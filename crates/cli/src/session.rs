@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::value::{BatchRowCount, QuoteCharacter};
 use crate::{human, interrupt, log, shown, stderr, stdout};
 
-/// What the report says of a command that was only checked.
+/// The first words of the report of a command that was only checked.
 pub(crate) const CHECKED: &str = "checked, and nothing was written";
 
 pub(crate) struct Session {
