@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Batches, FieldPositions};
-use lakerace_io::option::{ALTER, KEY, SET};
+use lakerace_io::option::{ALTER, EVOLVE, KEY, SET};
 use lakerace_io::{Error, Job, Result};
 
 use super::UpsertOptions;
@@ -52,7 +52,10 @@ impl RowMapping {
         let of_table = FieldPositions::new(schema.fields());
         for field in source.fields() {
             if of_table.of_name(field.name()).is_none() {
-                return Err(column_not_found(field.name(), names(schema)).at("the table"));
+                let near = column_not_found(field.name(), names(schema)).advice_text().unwrap_or_default().to_owned();
+                return Err(Error::not_found(format!("the table has no column {:?}", field.name()))
+                    .at(snapshot.table().location())
+                    .advice(format!("{near}; {} adds new columns to the table", EVOLVE.to("add"))));
             }
         }
         let of_source = FieldPositions::new(source.fields());
