@@ -16,7 +16,7 @@
 //!    are, too ([`ChangeFiles`]).
 //! 4. The rows that were found join the deletion vectors of their files; all vectors of the commit are packed into one
 //!    file. A file without any row left is removed. A table without deletion vectors gets the files that have such rows written
-//!    again without them ([`FileRewrites`](crate::rewrite::Rewrites)), and no other file.
+//!    again without them ([`FileRewrites`](crate::rewrite::FileRewrites)), and no other file.
 //! 5. One entry of the log makes all of this the next version, put where there is none. Where another writer was faster,
 //!    its version is opened: data files never change, so what was found in a file stays found, and only files that
 //!    came are read. Vectors are made again from those of the new version. So no update is lost, and no key comes
