@@ -10,48 +10,23 @@ import subprocess
 import threading
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pytest
 from conftest import command, empty_place, ok, run
+from sync_tables import change_state, kept_state, made, rows, same
 
 import lakerace as lr
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FEED = {"delta.enableChangeDataFeed": "true"}
-
 
 @pytest.fixture(params=["mongodb", "elasticsearch", "sqlite"])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place in each of the databases."""
     return empty_place(request, tmp_path)
-
-
-def rows(first: int, last: int, text: str = "old") -> pa.Table:
-    number = range(first, last)
-    return pa.table(
-        {
-            "id": pa.array(number, pa.int64()),
-            "text": pa.array([None if n % 7 == 0 else f"{text}{n}" for n in number], pa.string()),
-            "ratio": pa.array([n / 8 for n in number], pa.float64()),
-            "tags": pa.array([[f"a{n % 5}"] * (n % 3) for n in number], pa.list_(pa.string())),
-        }
-    )
-
-
-def made(folder: Path, count: int, *, has_feed: bool = True) -> lr.Table:
-    lr.copy(rows(0, count), f"delta:{folder}", table_properties=FEED if has_feed else None)
-    return lr.Table(folder, key="id")
-
-
-def same(target: str, table: lr.Table, folder: Path) -> None:
-    """The target has the rows of the table, and no other."""
-    columns = ["id", "text", "ratio", "tags"]
-    assert lr.scan(target, columns=columns).checksum() == lr.scan(folder, columns=columns).checksum()
-    assert lr.scan(target).count() == table.scan().count()
 
 
 @pytest.mark.parametrize("has_feed", [True, False])
@@ -119,139 +94,6 @@ def test_a_table_that_is_replaced_and_one_that_is_restored(target: str, tmp_path
     table.restore(0)
     lr.sync(folder, target, key="id")
     same(target, table, folder)
-
-
-def test_columns_that_get_other_names_are_a_conflict(tmp_path: Path) -> None:
-    table, file = str(tmp_path / "table"), tmp_path / "copy.db"
-    place = f"sqlite:{file}#t"
-    first = pa.table({"id": [1, 2], "a": ["x", "y"], "b": ["p", "q"]})
-    lr.copy(first, f"delta:{table}", table_properties={"lakerace.primaryKey": "id"})
-    lr.sync(table, place)
-    lr.Table(table).alter(add_columns=["extra int"])
-    assert lr.sync(table, place).upserted == 0
-    lr.Table(table).alter(rename={"a": "c"})
-    with pytest.raises(lr.ConflictError, match='column "a" of the table was renamed'):
-        lr.sync(table, place)
-    lr.sync(table, place, mode="overwrite")
-    # Two columns change places.
-    lr.Table(table).alter(rename={"b": "c", "c": "b"})
-    with pytest.raises(lr.ConflictError, match="was renamed"):
-        lr.sync(table, place)
-    lr.sync(table, place, mode="overwrite", verify=True)
-    with closing(sqlite3.connect(file)) as connection:
-        found = connection.execute("select id, b, c from t order by id").fetchall()
-    assert found == [(1, "x", "p"), (2, "y", "q")]
-    lr.Table(table).alter(drop=["c"])
-    lr.Table(table).alter(add_columns=["c text"])
-    with pytest.raises(lr.ConflictError, match='column "c" of the table was renamed, or dropped and added again'):
-        lr.sync(table, place)
-
-
-@pytest.mark.parametrize("kind", ["text", "int", "TEXT"])
-@pytest.mark.parametrize("has_feed", [True, False])
-def test_a_column_that_is_dropped_synced_and_added_again_is_a_conflict(
-    tmp_path: Path, kind: str, has_feed: bool
-) -> None:
-    """The target keeps the values of the dropped column, which the new one does not have."""
-    folder, path = tmp_path / "table", tmp_path / "copy.db"
-    table, target = made(folder, 10, has_feed=has_feed), f"sqlite:{path}#t"
-    lr.sync(folder, target, key="id")
-    name = "TEXT" if kind == "TEXT" else "text"
-    table.alter(drop="text")
-    lr.sync(folder, target, key="id")
-    # A run without changes keeps what is known.
-    assert lr.sync(folder, target, key="id").upserted == 0
-    table.delete("id = 1")
-    assert lr.sync(folder, target, key="id").deleted == 1
-    table.alter(add_columns=f"{name} {kind.lower()}")
-    with pytest.raises(lr.ConflictError, match=f'column "{name}" of the table was dropped and added again'):
-        lr.sync(folder, target, key="id")
-    lr.sync(folder, target, key="id", mode="overwrite", verify=True)
-    with closing(sqlite3.connect(path)) as database:
-        assert database.execute("SELECT count(*), count(text) FROM t").fetchone() == (9, 0)
-
-
-@pytest.mark.parametrize("table_type", ["float", "int"])
-def test_a_widened_column_is_a_conflict(tmp_path: Path, table_type: str) -> None:
-    folder, path = str(tmp_path / "table"), tmp_path / "copy.db"
-    target = f"sqlite:{path}#t"
-    arrow_type, wide = (pa.float32(), "double") if table_type == "float" else (pa.int32(), "bigint")
-    lr.copy(pa.table({"id": [1], "x": pa.array([1], arrow_type)}), f"delta:{folder}")
-    lr.sync(folder, target, key="id")
-    table = lr.Table(folder)
-    table.alter(types={"x": wide})
-    with pytest.raises(
-        lr.ConflictError, match=f'column "x" of the table has the type {wide.replace("bigint", "long")}'
-    ):
-        lr.sync(folder, target, key="id")
-    value = 0.1 if table_type == "float" else 2**40
-    table.upsert(pa.table({"id": [2], "x": [value]}), key="id")
-    lr.sync(folder, target, key="id", mode="overwrite", verify=True)
-    with closing(sqlite3.connect(path)) as database:
-        assert database.execute("SELECT id, x FROM t ORDER BY id").fetchall() == [(1, 1), (2, value)]
-
-
-@pytest.mark.parametrize("has_feed", [True, False])
-@pytest.mark.parametrize("deletes", [True, False])
-def test_a_column_arrives_without_new_rows(tmp_path: Path, has_feed: bool, deletes: bool) -> None:
-    folder, path = tmp_path / "table", tmp_path / "copy.db"
-    table, target = made(folder, 10, has_feed=has_feed), f"sqlite:{path}#t"
-    lr.sync(folder, target, key="id")
-    table.alter(add_columns=["extra int", "place struct(x int64)"])
-    if deletes:
-        table.delete("id < 3")
-    done = lr.sync(folder, target, key="id")
-    assert (done.upserted, done.deleted) == (0, 3 if deletes else 0)
-    with closing(sqlite3.connect(path)) as database:
-        names = [row[1] for row in database.execute("PRAGMA table_info(t)")]
-        assert names == ["id", "text", "ratio", "tags", "extra", "place"]
-        assert database.execute("SELECT count(*), count(extra) FROM t").fetchone() == (7 if deletes else 10, 0)
-    before = path.read_bytes()
-    assert lr.sync(folder, target, key="id", verify=True).upserted == 0
-    assert path.read_bytes() == before
-
-
-def test_fields_that_get_other_names_and_states_without_columns(tmp_path: Path) -> None:
-    table, path = str(tmp_path / "table"), tmp_path / "copy.db"
-    place = f"sqlite:{path}#t"
-    place_type = pa.struct([("x", pa.int64()), ("y", pa.string())])
-    first = pa.table({"id": [1, 2], "a": ["p", "q"], "place": pa.array([{"x": 1, "y": "u"}] * 2, place_type)})
-    lr.copy(first, f"delta:{table}", table_properties={"lakerace.primaryKey": "id", "delta.columnMapping.mode": "name"})
-    lr.sync(table, place)
-    # Another writer renames a field.
-    log = tmp_path / "table" / "_delta_log"
-    (metadata,) = [line for line in (log / f"{0:020}.json").read_text().splitlines() if '"metaData"' in line]
-    renamed = json.loads(metadata)
-    schema = json.loads(renamed["metaData"]["schemaString"])
-    schema["fields"][2]["type"]["fields"][0]["name"] = "z"
-    renamed["metaData"]["schemaString"] = json.dumps(schema)
-    (log / f"{1:020}.json").write_text(json.dumps(renamed) + "\n")
-    for columns in [{}, {"columns": None, "entry": None}]:
-        change_state(path, columns)
-        with pytest.raises(lr.ConflictError, match=r'column "place.x" of the table was renamed'):
-            lr.sync(table, place)
-    lr.sync(table, place, mode="overwrite")
-    change_state(path, {"columns": None, "entry": None})
-    lr.Table(table).alter(rename={"a": "b"})
-    with pytest.raises(lr.ConflictError, match='column "a" of the table was renamed'):
-        lr.sync(table, place)
-
-
-def test_a_column_that_a_restore_brings_back(tmp_path: Path) -> None:
-    table, path = str(tmp_path / "table"), tmp_path / "copy.db"
-    place = f"sqlite:{path}#t"
-    lr.copy(pa.table({"id": [1, 2], "a": ["x", "y"]}), f"delta:{table}", table_properties={"lakerace.primaryKey": "id"})
-    lr.Table(table).alter(drop="a")
-    lr.Table(table).alter(add_columns="b int")
-    lr.sync(table, place)
-    lr.Table(table).alter(add_columns="c int")
-    assert lr.sync(table, place).upserted == 0
-    lr.Table(table).restore(0)
-    with pytest.raises(lr.ConflictError, match='column "a" of the table came back by a restore'):
-        lr.sync(table, place)
-    lr.sync(table, place, mode="overwrite", verify=True)
-    with closing(sqlite3.connect(path)) as database:
-        assert database.execute("SELECT id, a FROM t ORDER BY id").fetchall() == [(1, "x"), (2, "y")]
 
 
 def test_a_version_without_rows_is_unchanged(tmp_path: Path) -> None:
@@ -409,21 +251,6 @@ def test_rows_that_share_a_key(target: str, tmp_path: Path) -> None:
         with pytest.raises(wrong, match=message) as caught:
             lr.sync(folder, target, key="id")
         assert "SELECT id … GROUP BY id HAVING count(*) > 1" in str(caught.value)
-
-
-def change_state(path: Path, change: dict[str, Any]) -> None:
-    """Changes what a target in SQLite keeps."""
-    with closing(sqlite3.connect(path)) as database, database:
-        (text,) = database.execute("SELECT state FROM _lakerace_states").fetchone()
-        database.execute("UPDATE _lakerace_states SET state = ?", [json.dumps({**json.loads(text), **change})])
-
-
-def kept_state(path: Path) -> dict[str, Any]:
-    with closing(sqlite3.connect(path)) as database:
-        (text,) = database.execute("SELECT state FROM _lakerace_states").fetchone()
-    state = json.loads(text)
-    assert isinstance(state, dict)
-    return state
 
 
 @pytest.mark.parametrize("has_feed", [True, False])

@@ -23,15 +23,12 @@ impl TableFollower<'_> {
             _ => self.columns_at(state.version)?,
         };
         let now = columns_by_stored_name(snapshot)?;
-        let types = types_by_stored_name(snapshot)?;
-        let widened = state.types.iter().find(|(stored, before)| types.get(*stored).is_some_and(|now| now != *before));
-        if let Some((stored, before)) = widened {
-            let (column, now) = (now.get(stored).map(|name| shown(name)), types.get(stored));
-            return Err(self.conflict(&format!(
-                "column {:?} of the table has the type {} after the last run, and the target keeps {before}",
-                column.unwrap_or_default(),
-                now.map_or("", String::as_str)
-            )));
+        if let Some((stored, before, after)) = changed_type(&state.types, &types_by_stored_name(snapshot)?) {
+            let column = now.get(stored).map_or_else(String::new, |name| shown(name));
+            let message = format!(
+                "the type of column {column:?} of the table has changed from {before} to {after} after the last run"
+            );
+            return Err(self.conflict(&message));
         }
         if let Some(column) = moved_column(&known, &now) {
             let message =
@@ -95,16 +92,34 @@ pub(super) fn columns_by_stored_name(snapshot: &Snapshot) -> Result<BTreeMap<Str
     Ok(columns)
 }
 
-/// The types of a version's columns, and of the fields below them, by the names that files have for them. Nested types are not included:
-/// the fields below them are.
+/// The types of a version's columns, and of the fields below them, by the names that files have for them.
 pub(super) fn types_by_stored_name(snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
     let mut types = BTreeMap::new();
     visit_fields(&schema_of(snapshot)?, "", "", &mut |stored, _, data_type| {
-        if let Some(name) = data_type.as_str() {
-            types.insert(stored, name.to_owned());
-        }
+        types.insert(stored, type_name(data_type));
     });
     Ok(types)
+}
+
+/// A type of Delta's schema in words: `long`, `array<long>`, `map<string,double>`. A struct has none of its fields, which are
+/// columns of their own.
+fn type_name(data_type: &Value) -> String {
+    let part = |name: &str| data_type.get(name).map_or_else(String::new, type_name);
+    match data_type["type"].as_str() {
+        None => data_type.as_str().unwrap_or_default().to_owned(),
+        Some("array") => format!("array<{}>", part("elementType")),
+        Some("map") => format!("map<{},{}>", part("keyType"), part("valueType")),
+        Some(other) => other.to_owned(),
+    }
+}
+
+/// A column that both have, with another type in each: its stored name and the types.
+fn changed_type<'a>(
+    before: &'a BTreeMap<String, String>,
+    now: &'a BTreeMap<String, String>,
+) -> Option<(&'a String, &'a String, &'a String)> {
+    let mut both = before.iter().filter_map(|(stored, before)| Some((stored, before, now.get(stored)?)));
+    both.find(|(_, before, now)| before != now)
 }
 
 fn schema_of(snapshot: &Snapshot) -> Result<Value> {
