@@ -207,10 +207,7 @@ impl<'a> TableFollower<'a> {
     fn plan(&self) -> Result<DryRun> {
         let (snapshot, overwrite) = (self.table.snapshot(None)?, self.options.overwrite);
         let key = self.key(&snapshot)?;
-        let text = match self.state.read(STATE) {
-            Err(error) if overwrite && error.kind() == ErrorKind::Corrupt => None,
-            text => text?,
-        };
+        let text = self.state_text(overwrite, false)?;
         let step = self.next_step(text.as_deref(), &snapshot, &key, overwrite)?;
         let (version, place) = (snapshot.version(), database::shown(self.target));
         let (mode, would, from, earlier) = match step {
@@ -236,6 +233,19 @@ impl<'a> TableFollower<'a> {
         Ok(DryRun { would, from_version: from, rows, files: counted.then_some(files), bytes: counted.then_some(bytes) })
     }
 
+    /// The text of the target's state. A load again needs none: one that is damaged does not stop it, and is removed if `forgets`.
+    fn state_text(&self, overwrite: bool, forgets: bool) -> Result<Option<String>> {
+        match self.state.read(STATE) {
+            Err(error) if overwrite && error.kind() == ErrorKind::Corrupt => {
+                if forgets {
+                    self.state.forget(STATE)?;
+                }
+                Ok(None)
+            }
+            text => text,
+        }
+    }
+
     /// The step of a run by the text of the target's state.
     fn next_step(&self, text: Option<&str>, snapshot: &Snapshot, key: &[String], overwrite: bool) -> Result<RunStep> {
         let known = text.filter(|_| !overwrite).map(|text| self.parse(text)).transpose()?.flatten();
@@ -249,14 +259,7 @@ impl<'a> TableFollower<'a> {
     fn attempt(&self, overwrite: bool, patience: Instant) -> Result<Option<Synced>> {
         let snapshot = self.table.snapshot(None)?;
         let key = self.key(&snapshot)?;
-        let text = match self.state.read(STATE) {
-            // A load again needs no state: one that is damaged does not stop it.
-            Err(error) if overwrite && error.kind() == ErrorKind::Corrupt => {
-                self.state.forget(STATE)?;
-                None
-            }
-            text => text?,
-        };
+        let text = self.state_text(overwrite, true)?;
         let step = self.next_step(text.as_deref(), &snapshot, &key, overwrite)?;
         let has_doubts = lease::has_doubts(text.as_deref());
         if let (RunStep::Nothing(state), false) = (&step, has_doubts) {
