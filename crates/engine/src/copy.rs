@@ -40,22 +40,32 @@ pub fn plan_copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -
     if let Some(since) = &options.load.since {
         return since::plan(source, target, since, options, job);
     }
-    let (scan, mut target) = open_for(source, CopyTarget::resolve(target, options, job)?, options, job)?;
-    load::name(&mut target, reproducible_name(source, &scan), OnRejected::default(), options)?;
-    let (place, mode) = (target.shown(), options.mode);
-    let found = target.examine(scan.schema(), &with_dialect(options), job)?;
-    Ok(DryRun::of_scan(found.would(mode, &place), found.version, &scan))
+    let (scan, target) = open_for(source, CopyTarget::resolve(target, options, job)?, options, job)?;
+    let (would, version) = examined(target, reproducible_name(source, &scan), scan.schema(), options, job)?;
+    Ok(DryRun::of_scan(would, version, &scan))
 }
 
 /// Checks like [`plan_copy`], for batches of a schema that the caller would make.
 pub fn plan_write(schema: SchemaRef, target: &str, options: &CopyOptions, job: &Job) -> Result<DryRun> {
     refuse_pipe(target)?;
     warn_of_idle_options(&options.load, options.auto_compact, job);
-    let mut target = target_of_stream(target, options, job)?;
-    load::name(&mut target, None, OnRejected::default(), options)?;
-    let (place, mode) = (target.shown(), options.mode);
+    let (would, version) = examined(target_of_stream(target, options, job)?, None, schema, options, job)?;
+    Ok(DryRun::new(would, version))
+}
+
+/// The action of a load into a target that was examined, in words, and the version of its table.
+fn examined(
+    mut target: CopyTarget,
+    load_name: Option<String>,
+    schema: SchemaRef,
+    options: &CopyOptions,
+    job: &Job,
+) -> Result<(String, Option<u64>)> {
+    load::check(&target, load_name.as_deref(), options)?;
+    load::name(&mut target, load_name, OnRejected::default(), options);
+    let place = target.shown();
     let found = target.examine(schema, &with_dialect(options), job)?;
-    Ok(DryRun::new(found.would(mode, &place), found.version))
+    Ok((found.would(options.mode, &place), found.version))
 }
 
 fn refuse_pipe(target: &str) -> Result<()> {

@@ -102,7 +102,7 @@ pub(crate) fn digest(text: &str) -> String {
 const QUEUE_BYTES: u64 = 8 << 20;
 
 /// Fails where options of a load contradict its source or its target.
-fn check(target: &CopyTarget, load_name: Option<&str>, options: &CopyOptions) -> Result<()> {
+pub(crate) fn check(target: &CopyTarget, load_name: Option<&str>, options: &CopyOptions) -> Result<()> {
     let load = &options.load;
     if load.resume && load_name.is_none() && options.mode != WriteMode::Upsert {
         return Err(Error::usage(format!("{RESUME}: the source does not return its rows in a reproducible order"))
@@ -118,13 +118,7 @@ fn check(target: &CopyTarget, load_name: Option<&str>, options: &CopyOptions) ->
 }
 
 /// Names the load, where its target counts its rows.
-pub(crate) fn name(
-    target: &mut CopyTarget,
-    load_name: Option<String>,
-    on_rejected: OnRejected,
-    options: &CopyOptions,
-) -> Result<()> {
-    check(target, load_name.as_deref(), options)?;
+pub(crate) fn name(target: &mut CopyTarget, load_name: Option<String>, on_rejected: OnRejected, options: &CopyOptions) {
     // One commit that adds or replaces all rows either exists or does not, and needs no count. A count marks a new
     // table as the load's own.
     let is_counted = target.kind() != TargetKind::Delta
@@ -132,7 +126,6 @@ pub(crate) fn name(
         || options.load.resume
         || options.mode == WriteMode::Error;
     target.name_load(load_name.filter(|_| is_counted), on_rejected);
-    Ok(())
 }
 
 /// Writes all rows to a target. `load_name` is the result of [`load_name`], if the source returns its rows in the same
@@ -150,7 +143,7 @@ pub(crate) fn run(
     check(&target, load_name.as_deref(), options)?;
     let proof = load.verify.then(|| LoadProof::begin(&target, &batches, options, job)).transpose()?;
     let on_rejected = proof.as_ref().map(LoadProof::listener).unwrap_or_default();
-    name(&mut target, load_name, on_rejected, options)?;
+    name(&mut target, load_name, on_rejected, options);
     let mut sink = target.create(Arc::clone(batches.schema()), options, job)?;
     if let Some(proof) = &proof {
         proof.narrow(sink.narrowing());
