@@ -3,7 +3,7 @@
 use std::fmt;
 
 use lakerace_format::FilePlan;
-use lakerace_io::{Pipe, Result};
+use lakerace_io::Pipe;
 use serde::Serialize;
 
 use crate::Scan;
@@ -64,14 +64,6 @@ impl fmt::Display for DryRun {
 /// A number with its noun.
 pub(crate) fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-/// The outcome of an attempt with known types, or else of one without them.
-pub(crate) fn with_known_types<T>(attempt: impl Fn(bool) -> Result<T>, has_types: bool) -> Result<T> {
-    match attempt(true) {
-        Err(_) if has_types => attempt(false),
-        outcome => outcome,
-    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,6 @@ use self::incoming::IncomingRows;
 use self::kept::EarlierRun;
 use self::mark::WatermarkValue;
 use crate::database::{DatabaseTarget, shown};
-use crate::dry_run::with_known_types;
 use crate::lease::{self, EarlierRunDoubt, LeaseClaim, TargetLease};
 use crate::load::{self, digest};
 use crate::option_scope::{PlaceKind, check_write_scope};
@@ -125,9 +124,7 @@ impl IncrementalUnload<'_> {
         let state = open_state(system, self.target, self.job)?;
         let KeptUnload { kept, rewound, exists, has_doubts, .. } = self.kept_state(&state)?;
         let target = exists.then_some(CopyTarget::Database(DatabaseTarget::new(system, self.target)));
-        let has_types = kept.types.found.is_some();
-        let incoming =
-            with_known_types(|knows_types| self.incoming(&rewound, knows_types, target.as_ref()), has_types)?;
+        let incoming = self.incoming_of_any_types(&rewound, target.as_ref())?;
         if kept.has_ended && incoming.is_empty() && !has_doubts {
             return Ok(DryRun::new(self.nothing_new(), None));
         }

@@ -79,6 +79,14 @@ impl SeenRows {
 }
 
 impl IncrementalUnload<'_> {
+    /// Starts to read from the stored value, with the kept types, or with those of the source where the kept ones do not fit.
+    pub(super) fn incoming_of_any_types(&self, kept: &EarlierRun, target: Option<&CopyTarget>) -> Result<IncomingRows> {
+        match self.incoming(kept, true, target) {
+            Err(_) if kept.types.found.is_some() => self.incoming(kept, false, target),
+            outcome => outcome,
+        }
+    }
+
     /// Starts to read from the stored value.
     pub(super) fn incoming(
         &self,

@@ -10,7 +10,6 @@ use lakerace_io::{Error, ErrorKind, Result};
 use super::kept::EarlierRun;
 use super::{IncrementalUnload, UnloadAttempt};
 use crate::delta::open_table;
-use crate::dry_run::with_known_types;
 use crate::target::CopyTarget;
 use crate::{DryRun, ReadOptions, RowOptions, Scan, UpsertOptions, csv_types, plan_upsert_rows, upsert_rows};
 
@@ -35,8 +34,7 @@ pub(super) fn copy(unload: &IncrementalUnload<'_>, knows_types: bool) -> Result<
     let table = open_table(unload.target, &unload.options.read.storage, unload.job)?;
     let before = before(&table, unload)?;
     let kept = &before.kept;
-    let target = before.version.map(|_| CopyTarget::resolve(unload.target, &crate::CopyOptions::default(), unload.job));
-    let incoming = match unload.incoming(kept, knows_types, target.and_then(Result::ok).as_ref()) {
+    let incoming = match unload.incoming(kept, knows_types, known_target(unload, &before).as_ref()) {
         Ok(incoming) => incoming,
         Err(error) if knows_types && kept.types.found.is_some() => return Ok(UnloadAttempt::OtherTypes(error)),
         Err(error) => return Err(error),
@@ -69,16 +67,19 @@ pub(super) fn copy(unload: &IncrementalUnload<'_>, knows_types: bool) -> Result<
 pub(super) fn plan(unload: &IncrementalUnload<'_>) -> Result<DryRun> {
     let table = open_table(unload.target, &unload.options.read.storage, unload.job)?;
     let before = before(&table, unload)?;
-    let target = before.version.map(|_| CopyTarget::resolve(unload.target, &crate::CopyOptions::default(), unload.job));
-    let target = target.and_then(Result::ok);
-    let attempt = |knows_types| unload.incoming(&before.kept, knows_types, target.as_ref());
-    let incoming = with_known_types(attempt, before.kept.types.found.is_some())?;
+    let incoming = unload.incoming_of_any_types(&before.kept, known_target(unload, &before).as_ref())?;
     if before.kept.has_ended && incoming.is_empty() {
         return Ok(DryRun::new(unload.nothing_new(), before.version));
     }
     let options = upsert_options(unload, &before)?;
     let plan = plan_upsert_rows(unload.target, SourceRows::from(incoming.batches), &options, false, unload.job)?;
     Ok(DryRun { would: unload.with_filter(plan.would, &before.kept)?, ..plan })
+}
+
+/// The target, for the types of its columns, where it exists. If it can't be resolved, the upsert reports that.
+fn known_target(unload: &IncrementalUnload<'_>, before: &EarlierUnload) -> Option<CopyTarget> {
+    before.version?;
+    CopyTarget::resolve(unload.target, &crate::CopyOptions::default(), unload.job).ok()
 }
 
 /// Reads the table's state of the unload.
