@@ -59,18 +59,38 @@ pub(crate) fn plan_copy(
     let keywords = Keywords::new(options);
     let options: CopyOptions = keywords.copy()?;
     let places = places_of_copy(source, &target, &options);
-    let (planned, job) = if let Ok(location) = source.extract::<String>() {
-        let job = keywords.job(RangeOptions::for_copy())?;
-        keywords.check_places(&places, job.options())?;
-        let payer = job.clone();
-        (interrupt::run(py, &job, move || lakerace::plan_copy(&location, &target, &options, &payer))?, job)
-    } else {
-        let (batches, job) = rows_of_stream(py, source, &keywords)?;
-        keywords.check_places(&places, job.options())?;
-        let (payer, schema) = (job.clone(), batches.schema().clone());
-        (interrupt::run(py, &job, move || lakerace::plan_write(schema, &target, &options, &payer))?, job)
+    let plan = move |source: CopySource, job: &Job| match source {
+        CopySource::Location(location) => lakerace::plan_copy(&location, &target, &options, job),
+        CopySource::Rows(batches) => lakerace::plan_write(batches.schema().clone(), &target, &options, job),
     };
+    let (planned, job) = with_source(py, source, &keywords, &places, plan)?;
     DryReport::tell(py, planned, &clock, &job)
+}
+
+/// The source of a copy: a location, or rows of the caller.
+enum CopySource {
+    Location(String),
+    Rows(Batches),
+}
+
+/// Runs a job with the source of a copy, in places that are checked first.
+fn with_source<T: Send + 'static>(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    keywords: &Keywords<'_>,
+    places: &JobPlaces,
+    run: impl FnOnce(CopySource, &Job) -> lakerace::Result<T> + Send + 'static,
+) -> PyResult<(T, Job)> {
+    let (source, job) = match source.extract::<String>() {
+        Ok(location) => (CopySource::Location(location), keywords.job(RangeOptions::for_copy())?),
+        Err(_) => {
+            let (batches, job) = rows_of_stream(py, source, keywords)?;
+            (CopySource::Rows(batches), job)
+        }
+    };
+    keywords.check_places(places, job.options())?;
+    let payer = job.clone();
+    Ok((interrupt::run(py, &job, move || run(source, &payer))?, job))
 }
 
 /// The places of a copy.
@@ -95,20 +115,11 @@ pub(crate) fn copy(
     let keywords = Keywords::new(options);
     let options: CopyOptions = keywords.copy()?;
     let places = places_of_copy(source, &target, &options);
-    let (written, job) = if let Ok(location) = source.extract::<String>() {
-        let job = keywords.job(RangeOptions::for_copy())?;
-        keywords.check_places(&places, job.options())?;
-        let to_cancel = job.clone();
-        let payer = job.clone();
-        let written = interrupt::run(py, &to_cancel, move || lakerace::copy(&location, &target, &options, &payer))?;
-        (written, job)
-    } else {
-        let (batches, job) = rows_of_stream(py, source, &keywords)?;
-        keywords.check_places(&places, job.options())?;
-        let payer = job.clone();
-        let written: Written = interrupt::run(py, &job, move || lakerace::write(batches, &target, &options, &payer))?;
-        (written, job)
+    let copy = move |source: CopySource, job: &Job| match source {
+        CopySource::Location(location) => lakerace::copy(&location, &target, &options, job),
+        CopySource::Rows(batches) => lakerace::write(batches, &target, &options, job),
     };
+    let (written, job) = with_source(py, source, &keywords, &places, copy)?;
     let report = clock.report(written.rows, &job, &Prices::default());
     warn(py, &job)?;
     let Written { files, bytes: file_bytes, version, made_nullable, rejected, skipped, checksum, .. } = written;
