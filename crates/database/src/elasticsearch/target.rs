@@ -117,25 +117,17 @@ impl LoadTarget {
         journal: &LoadJournal,
         job: &Job,
     ) -> Result<Self> {
-        let catalog = IndexCatalog::new(client, job);
-        let location = client.location();
+        let (catalog, location) = (IndexCatalog::new(client, job), client.location());
         let mapped = properties(schema, &location.parameters)?;
         let found = catalog.find(&location.index)?;
-        run.check_index(&found, options.mode, location)?;
-        let exists = exists(&found);
-        match options.mode {
-            _ if run.was_begun && run.entry.is_finished => {
-                Self::existing(catalog, found, schema, &mapped, options, location)
-            }
-            WriteMode::Error if exists => Err(already_exists(location)),
-            WriteMode::Error | WriteMode::Overwrite => {
-                found.check_moved(&location.index)?;
+        match receiver(&found, options, run, location)? {
+            RowReceiver::Existing => Self::existing(catalog, found, schema, &mapped, options, location),
+            RowReceiver::Staged => {
                 let old = replaced(&found, &location.index);
                 let body = body(schema, &mapped, old, &id_key(schema, options), location);
                 Self::staging(catalog, (schema, body, old), run, journal, location)
             }
-            WriteMode::Delete if !exists => Err(not_there(location)),
-            WriteMode::Append | WriteMode::Upsert if found.indices.is_empty() => {
+            RowReceiver::Created => {
                 // The states belong to a removed index of the same name.
                 forget_states(client, job, options.job_state.as_deref())?;
                 let body = body(schema, &mapped, None, &id_key(schema, options), location);
@@ -150,7 +142,6 @@ impl LoadTarget {
                 }
                 Ok(target)
             }
-            _ => Self::existing(catalog, found, schema, &mapped, options, location),
         }
     }
 
@@ -163,23 +154,18 @@ impl LoadTarget {
         run: &mut LoadRun,
         job: &Job,
     ) -> Result<(bool, Map<String, Value>)> {
-        let catalog = IndexCatalog::new(client, job);
         let location = client.location();
         let mapped = properties(schema, &location.parameters)?;
-        let found = catalog.find(&location.index)?;
-        run.check_index(&found, options.mode, location)?;
+        let found = IndexCatalog::new(client, job).find(&location.index)?;
+        let receiver = receiver(&found, options, run, location)?;
         let exists = exists(&found);
-        let has_ended = run.was_begun && run.entry.is_finished;
-        match options.mode {
-            WriteMode::Error if exists && !has_ended => return Err(already_exists(location)),
-            WriteMode::Error | WriteMode::Overwrite if !has_ended => {
-                found.check_moved(&location.index)?;
+        match receiver {
+            RowReceiver::Created => return Ok((exists, mapped)),
+            RowReceiver::Staged => {
                 replaced(&found, &location.index).map_or(Ok(()), check_blocks)?;
                 return Ok((exists, mapped));
             }
-            WriteMode::Delete if !exists => return Err(not_there(location)),
-            _ if found.indices.is_empty() => return Ok((exists, mapped)),
-            _ => {}
+            RowReceiver::Existing => {}
         }
         let (index, _) = receiving(found, location)?;
         let mut fields = index.properties.clone();
@@ -313,17 +299,41 @@ fn exists(found: &FoundIndices) -> bool {
     !found.indices.iter().all(|index| !found.is_alias && index.is_placeholder())
 }
 
-fn already_exists(location: &SearchLocation) -> Error {
-    Error::conflict("it already exists").at(&location.shown).advice(format!(
-        "choose another index, or use {}, {} or {}",
-        MODE.to("overwrite"),
-        MODE.to("append"),
-        MODE.to("upsert")
-    ))
+/// The index that gets the rows of a load.
+enum RowReceiver {
+    /// An index that exists.
+    Existing,
+    /// A new one next to that which it replaces.
+    Staged,
+    /// A new one under the name of the location.
+    Created,
 }
 
-fn not_there(location: &SearchLocation) -> Error {
-    Error::not_found("the index does not exist").at(&location.shown)
+/// Finds the index that gets the rows.
+///
+/// # Errors
+/// `Conflict` for an index that the mode does not replace, `NotFound` for one that a delete needs.
+fn receiver(
+    found: &FoundIndices,
+    options: &SinkOptions,
+    run: &mut LoadRun,
+    location: &SearchLocation,
+) -> Result<RowReceiver> {
+    run.check_index(found, options.mode, location)?;
+    let exists = exists(found);
+    match options.mode {
+        _ if run.was_begun && run.entry.is_finished => Ok(RowReceiver::Existing),
+        WriteMode::Error if exists => Err(Error::conflict("it already exists").at(&location.shown).advice(format!(
+            "choose another index, or use {}, {} or {}",
+            MODE.to("overwrite"),
+            MODE.to("append"),
+            MODE.to("upsert")
+        ))),
+        WriteMode::Error | WriteMode::Overwrite => found.check_moved(&location.index).map(|()| RowReceiver::Staged),
+        WriteMode::Delete if !exists => Err(Error::not_found("the index does not exist").at(&location.shown)),
+        WriteMode::Append | WriteMode::Upsert if found.indices.is_empty() => Ok(RowReceiver::Created),
+        _ => Ok(RowReceiver::Existing),
+    }
 }
 
 /// The index that gets rows, and whether a stream has it.
