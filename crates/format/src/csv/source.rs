@@ -100,11 +100,11 @@ impl CsvSource {
             given => {
                 let expected = options.types.as_deref().map(parse_schema).transpose()?;
                 let rows = options.infer_rows.unwrap_or(INFER_ROWS);
-                let learnt = learn_schema(all, &rules, given.as_ref(), expected.as_ref(), rows)?;
-                if let Some(warning) = learnt.2.filter(|_| options.delimiter.is_none()) {
+                let (schema, origins, warning) = learn_schema(all, &rules, given.as_ref(), expected.as_ref(), rows)?;
+                if let Some(warning) = warning.filter(|_| options.delimiter.is_none()) {
                     job.warn(&warning);
                 }
-                (learnt.0, learnt.1)
+                (schema, origins)
             }
         };
         check_columns(&schema)?;
@@ -305,9 +305,8 @@ fn with_constants(schema: Schema, constants: &[Option<Arc<Constants>>]) -> Schem
 }
 
 /// The schema from the start of the first file, the origin of each type, and a warning of text that seems to have another
-/// delimiter: given or expected types come first, and
-/// the other columns have inferred ones. If the first file has no row, types are inferred from the first file that has
-/// one.
+/// delimiter. Given or expected types come first, and the other columns have inferred ones. If the first file has no row, types
+/// are inferred from the first file that has one.
 fn learn_schema(
     objects: &[Object],
     rules: &DialectRules,
