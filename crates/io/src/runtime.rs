@@ -10,7 +10,7 @@ use std::time::Duration;
 use lakerace_exec::{CANCEL_POLL, lock};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::threads::advice_on_shortage;
+use crate::threads::RAISE_LIMIT;
 use crate::{Error, Result, panics};
 
 /// Threads of the I/O runtime: requests wait far more than they compute.
@@ -35,7 +35,7 @@ pub(crate) fn start_runtime(name: &str, threads: usize) -> Result<Runtime> {
 }
 
 fn not_started(name: &str, text: &str) -> Error {
-    Error::unavailable(format!("the threads of {name} could not be started: {text}")).advice(advice_on_shortage())
+    Error::unavailable(format!("the threads of {name} could not be started: {text}")).advice(RAISE_LIMIT)
 }
 
 fn start(name: &str, threads: usize) -> std::result::Result<Runtime, String> {

@@ -11,11 +11,12 @@ pub fn not_started(error: &std::io::Error) -> Error {
 }
 
 /// The advice where the system has no more threads or memory for the process.
+pub(crate) const RAISE_LIMIT: &str =
+    "raise the limit, that of ulimit -u, ulimit -v or the container, or end other programs";
+
+/// The advice where a job may do with fewer threads.
 pub(crate) fn advice_on_shortage() -> String {
-    format!(
-        "raise the limit, that of ulimit -u, ulimit -v or the container, end other programs, or use fewer threads with \
-         {THREADS}"
-    )
+    format!("{RAISE_LIMIT}, or use fewer threads with {THREADS}")
 }
 
 #[cfg(test)]

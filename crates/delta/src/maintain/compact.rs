@@ -168,8 +168,8 @@ pub fn plan_compact(table: &Table, options: &CompactOptions) -> Result<CompactPl
             plan.rows.zip(bin.files.iter().map(TableFile::visible_rows).sum::<Option<u64>>()).map(|(a, b)| a + b);
     }
     if !bins.is_empty() {
-        let stage = RewriteCommit::new(bins, &options.layout);
-        let commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), stage)?;
+        let action = RewriteCommit::new(bins, &options.layout);
+        let commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), action)?;
         commit.targets(&commit.write_state().map_err(named)?)?;
     }
     Ok(plan)

@@ -10,6 +10,7 @@ use delta_kernel::engine::arrow_data::EngineDataArrowExt;
 use delta_kernel::scan::{PartitionValuesOptions, ScanMetadata, StatsOptions};
 use lakerace_format::Constants;
 use lakerace_format::predicate::Value;
+use lakerace_io::option::VERIFY_TABLE;
 use lakerace_io::{Error, Object, Result};
 
 use crate::Snapshot;
@@ -93,7 +94,7 @@ fn refuse_twice(files: &[TableFile]) -> Result<()> {
         None => Ok(()),
         Some(file) => {
             Err(Error::corrupt(format!("the log names the file {:?} twice, with two deletion vectors", file.path))
-                .advice("lakerace verify shows the entry that is wrong"))
+                .advice(format!("{VERIFY_TABLE} shows the entry that is wrong")))
         }
     }
 }
