@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.csv as pc
@@ -16,8 +18,6 @@ from test_progress import on_a_terminal
 from test_s3 import counts, proxied
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from s3server import S3
 
 
@@ -329,3 +329,14 @@ def test_written_files_have_their_paths(parquet: Path, tmp_path: Path) -> None:
     log = logged(tmp_path, "copy", parquet, f"delta:{target}")
     puts = {"/" + event["path"] for event in named(log, "request") if event["kind"] == "PUT"}
     assert puts == {str(path) for path in target.rglob("*") if path.is_file()}
+
+
+def test_the_targets_of_directives_are_those_of_the_events() -> None:
+    """An event of another target could not be asked for: its name would be refused."""
+    crates = Path(__file__).parents[2] / "crates"
+    named = re.compile(r'"(lakerace[a-z_]*::[a-z_]+)"')
+    directives = crates / "cli" / "src" / "log" / "directives.rs"
+    sources = [path for path in crates.glob("*/src/**/*.rs") if path != directives and path.name != "tests.rs"]
+    found = {name for path in sources for name in named.findall(path.read_text())}
+    assert len(found) > 3
+    assert found == set(named.findall(directives.read_text()))
