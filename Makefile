@@ -23,11 +23,21 @@ $(STAMP): requirements-dev.lock
 	$(BIN)/pip install --quiet --requirement requirements-dev.lock
 	touch $@
 
+# The environment has one package: as users have it, or as the tests have it, with assertions and compiled in less time.
+MATURIN := VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --features workspace-dependencies
+
 build: $(VENV)/.built
 
 $(VENV)/.built: $(STAMP) $(RUST_SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --features workspace-dependencies
+	$(MATURIN)
 	$(BIN)/pip install --quiet --no-deps --editable bench
+	rm -f $(VENV)/.tested
+	touch $@
+
+$(VENV)/.tested: $(STAMP) $(RUST_SOURCES)
+	$(MATURIN) --config tests/profile.toml
+	$(BIN)/pip install --quiet --no-deps --editable bench
+	rm -f $(VENV)/.built
 	touch $@
 
 demo: build
@@ -56,7 +66,7 @@ lint-crates: $(STAMP)
 	$(BIN)/python tests/flags.py
 	$(BIN)/python tests/vocabulary.py
 
-lint-python: build
+lint-python: $(VENV)/.tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -65,15 +75,15 @@ lint-python: build
 # else the SeaweedFS that the lock file brings. LAKERACE_TEST_S3_ENDPOINT names another one.
 # Azurite is fetched by npm on first use, and needs Node 18; a server of Google Cloud Storage is in tests/servers.
 # Elasticsearch is fetched on first use, and needs a JDK 17; LAKERACE_TEST_ELASTICSEARCH names another one.
-test-rust: build
+test-rust: $(VENV)/.tested
 	$(BIN)/python tests/rust.py --workspace --quiet
 
-test-python: build
+test-python: $(VENV)/.tested
 	$(BIN)/pytest tests/python --numprocesses 2 --dist loadfile
 
 # The oldest versions that pyproject.toml promises to work with: what goes in and out of them.
 LOWEST := .cache/lowest
-test-lowest: build
+test-lowest: $(VENV)/.tested
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/pip install --quiet --requirement tests/lowest.txt
 	$(BIN)/python tests/lowest.py $(LOWEST) tests/python/test_round_trip.py tests/python/test_interop.py tests/python/test_api.py
@@ -83,7 +93,7 @@ spark: setup
 	$(BIN)/python spark/build.py
 
 # The Spark connector on Spark 3.5.8, 4.1.4 and 4.3.0. Needs a JDK 17, and downloads about 1.5 GB the first time.
-test-connector: build
+test-connector: $(VENV)/.tested
 	$(BIN)/python tests/spark_connector/run.py
 
 # The same, and whether Spark reads the ORC files and the change data feeds that we write, in an environment of the bench.
@@ -91,7 +101,7 @@ test-spark: test-connector
 	$(BIN)/pytest tests/spark
 
 # The tests of databases against further servers: Elasticsearch 7, and, with a JDK 25, Elasticsearch 9 and OpenSearch 3.
-test-servers: build
+test-servers: $(VENV)/.tested
 	for server in elasticsearch-7 elasticsearch-9 opensearch-3; do \
 	  LAKERACE_TEST_ELASTICSEARCH_SERVER=$$server $(BIN)/python tests/rust.py --workspace --test elasticsearch || exit 1; done
 
