@@ -222,7 +222,7 @@ def test_faults_are_survived(s3: S3, large: str, fault: str) -> None:
 def test_a_body_that_stands_still_is_asked_for_again(s3: S3, large: str) -> None:
     """After the 20 seconds that a server may be silent for."""
     expected = ok("scan", large, "--checksum", env=s3.env).out
-    with proxied(s3, "--stall-every", 2) as front:
+    with proxied(s3, "--stall-every", 4) as front:
         assert ok("scan", large, "--checksum", env=front.env).out == expected
         assert counts(front)["faults"] > 0
 
@@ -335,11 +335,11 @@ def test_an_upload_does_not_replace_what_appeared_meanwhile() -> None:
 @pytest.mark.parametrize("fault", ["--error-every", "--reset-every"])
 def test_faults_that_do_not_end_are_unavailable(s3: S3, large: str, parquet: Path, fault: str) -> None:
     with proxied(s3, fault, 1) as front:
-        done = run("scan", large, "--json", env=front.env)
+        done = run("scan", large, "--retry-time", "2s", "--json", env=front.env)
         assert done.code == 8, done.err
         assert done.error["kind"] == "unavailable"
         if fault == "--error-every":
-            done = run("copy", parquet, s3.url("never/x.parquet"), "--json", env=front.env)
+            done = run("copy", parquet, s3.url("never/x.parquet"), "--retry-time", "2s", "--json", env=front.env)
             assert done.code == 8, done.err
             assert s3.keys("never/") == []
 

@@ -149,7 +149,9 @@ fn a_server_that_always_fails_is_unavailable() {
         write(&target, &pattern(1000), IfExists::Replace).unwrap();
         let failing = proxy(|o| o.faults = faults);
         let text = target.url();
-        let same = Location::parse(&text).unwrap().object(&options(&failing), &job).unwrap();
+        let mut options = options(&failing);
+        options.options.insert("retry_time".to_owned(), "2s".to_owned());
+        let same = Location::parse(&text).unwrap().object(&options, &job).unwrap();
         match same.read_range(0..1000) {
             // Resumed from where it broke off, a body of which half comes each time does end.
             Ok(bytes) => assert!(faults.reset_every.is_some() && bytes == pattern(1000)),
