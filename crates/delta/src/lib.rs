@@ -29,7 +29,6 @@ mod row_ids;
 mod rows;
 mod snapshot;
 mod source;
-mod spill;
 mod stream;
 mod table;
 mod table_format;

@@ -3,7 +3,6 @@
 mod compact;
 mod history;
 pub(crate) mod restore;
-mod sort;
 pub(crate) mod vacuum;
 mod zorder;
 

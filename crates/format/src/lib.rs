@@ -38,6 +38,7 @@ mod schema_bytes;
 mod schema_merge;
 pub mod schema_text;
 mod sink;
+pub mod sort;
 mod source;
 pub mod suggestions;
 mod table_format;

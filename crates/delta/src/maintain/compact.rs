@@ -23,13 +23,13 @@ use arrow::compute::cast;
 use arrow::datatypes::{Schema, SchemaRef};
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation, WriteState};
+use lakerace_format::sort::RowSorter;
 use lakerace_format::{Batches, Expr, InputFile, ParquetSource, ReadRequest, Source, WriteOptions};
 use lakerace_io::address_space::memory_within;
 use lakerace_io::{Error, Object, Result};
 use roaring::RoaringTreemap;
 
 use self::bins::{BinRules, FileBin};
-use super::sort::RowSorter;
 use super::zorder::{CurveSample, SortColumns};
 use crate::commit::outcome::EntryOutcome;
 use crate::commit::scan_rows::scan_rows;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
+use lakerace_format::sort::spill::{self, RunReader, SpillFile};
 use lakerace_format::{is_large_row, with_own_texts};
 use lakerace_io::{Error, Result};
 
 use super::operator::MergeOperators;
 use super::sorted_chunk::{ChunkBuilder, OnDuplicate, SortedChunk};
 use crate::key::{KeyColumns, Keys};
-use crate::spill::{self, RunReader, SpillFile};
 
 /// Rows that a run is written and read by at most.
 const BATCH_ROWS: usize = 8192;

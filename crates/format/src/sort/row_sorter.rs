@@ -8,10 +8,10 @@ use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
 use arrow::compute::interleave_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
-use lakerace_format::is_large_row;
 use lakerace_io::{Error, Result};
 
-use crate::spill::{self, SpillFile};
+use super::spill::{self, SpillFile};
+use crate::is_large_row;
 
 /// Rows of a batch that is given, or written to a run.
 const BATCH_ROWS: usize = 8192;
@@ -27,7 +27,7 @@ const BATCHES_AT_MOST: usize = 1024;
 const BYTES_PER_ROW: u64 = 8;
 
 /// Sorts rows by their keys; rows with equal keys keep their order.
-pub(crate) struct RowSorter {
+pub struct RowSorter {
     /// The rows' columns, and their keys as the last one.
     schema: SchemaRef,
     limit_bytes: u64,
@@ -188,7 +188,7 @@ fn key_column(batch: &RecordBatch) -> BinaryArray {
 }
 
 /// Sorted rows.
-pub(crate) struct SortedBatches {
+pub struct SortedBatches {
     sources: Vec<RowSource>,
     /// Rows of a batch that takes some of several sources.
     merged_rows: usize,

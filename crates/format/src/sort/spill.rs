@@ -14,24 +14,24 @@ use lakerace_io::{Error, Result, private_file, release};
 
 /// Runs in one file that no one else can open: see [`private_file`]. However many they are, they take one descriptor.
 #[derive(Debug, Clone)]
-pub(crate) struct SpillFile {
+pub struct SpillFile {
     file: Arc<File>,
     end: u64,
 }
 
 /// The location of a run in its file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RunLocation {
+pub struct RunLocation {
     from: u64,
     to: u64,
 }
 
 /// A run that is being read.
-pub(crate) type RunReader = StreamReader<BufReader<SpillPart>>;
+pub type RunReader = StreamReader<BufReader<SpillPart>>;
 
 /// A part of a file that is read or written from its start.
 #[derive(Debug)]
-pub(crate) struct SpillPart {
+pub struct SpillPart {
     file: Arc<File>,
     at: u64,
     /// The end of the part to read.
@@ -60,7 +60,7 @@ impl Write for SpillPart {
 }
 
 /// Writes a run.
-pub(crate) struct RunWriter<'a> {
+pub struct RunWriter<'a> {
     writer: StreamWriter<BufWriter<SpillPart>>,
     spill: &'a mut SpillFile,
 }
@@ -90,7 +90,6 @@ impl SpillFile {
     }
 
     /// Bytes of all runs.
-    #[cfg(test)]
     pub fn bytes(&self) -> u64 {
         self.end
     }
@@ -115,7 +114,7 @@ impl RunWriter<'_> {
 }
 
 /// Makes the error of a damaged run.
-pub(crate) fn broken(error: ArrowError) -> Error {
+pub fn broken(error: ArrowError) -> Error {
     let error = match error {
         ArrowError::IoError(_, error) => Error::from(error),
         error => Error::internal(format!("a sorted run can't be stored: {error}")),
