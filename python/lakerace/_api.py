@@ -146,9 +146,11 @@ def scan(
     columns: Sequence[str] | None = None,
     where: str | None = None,
     params: Sequence[object] | None = None,
+    order_by: str | None = None,
     limit: int | None = None,
     at: int | str | datetime | None = None,
     batch_rows: int | Literal["all"] | None = None,
+    memory_limit: int | str | None = None,
     format: Format | None = None,
     threads: int | None = None,
     min_seek_size: int | str | None = None,
@@ -186,10 +188,13 @@ def scan(
         columns: Names in the order wanted; all by default.
         where: A SQL expression over the columns; rows stay where it is true.
         params: The values of each `?` in `where`, in order: numbers, texts, bytes, dates, times, booleans or `None`.
-        limit: At most this many rows, the first ones.
+        order_by: Sorts the rows by columns, or by values of the language of `where`, each with `asc` or `desc`, and
+            `nulls first` or `nulls last`: `"price desc, day"`. Default: `asc nulls last`. NaN is greater than all numbers.
+        limit: At most this many rows, the first ones; of sorted rows, the first ones of all.
         at: A version of a Delta table, by its number or by a time; the last one by default. Times without an offset
             are in UTC.
         batch_rows: Rows in a batch at most; `"all"`: one batch.
+        memory_limit: With `order_by`: bytes of rows that are sorted in memory, 512 MiB by default. More go to the local disk.
         format: The format, where the name does not say it.
         threads: Threads that decode; the number of cores by default.
         min_seek_size: Ranges closer than this become one request: bytes, `"4MiB"`, 0 (off) or `"auto"`.
@@ -234,7 +239,11 @@ def scan(
         >>> scan = lr.scan("orders.parquet", columns=["order_id", "price"], where="price > ?", params=[9000])
         >>> scan.to_arrow().to_pylist()
         [{'order_id': 2, 'price': 9500.0}, {'order_id': 4, 'price': 12000.0}]
+        >>> list(lr.scan("orders.parquet", columns=["order_id"], order_by="price desc", limit=2))
+        [(4,), (2,)]
     """
+    if memory_limit is not None and order_by is None:
+        raise _usage("memory_limit: it bounds the memory of a sort, and order_by is not given")
     options = _options(locals(), "location", "pickle_credentials", "progress")
     return Scan(os.fspath(location), options, pickle_credentials=pickle_credentials, progress=progress)
 
@@ -255,6 +264,7 @@ def copy(
     columns: Sequence[str] | None = None,
     where: str | None = None,
     params: Sequence[object] | None = None,
+    order_by: str | None = None,
     limit: int | None = None,
     at: int | str | datetime | None = None,
     batch_rows: int | Literal["all"] | None = None,
@@ -307,8 +317,8 @@ def copy(
     Args:
         source: A location as for :func:`scan`; a scan, a :class:`Table`, or anything with `__arrow_c_stream__`: a table or
             frame of pyarrow, polars, pandas or duckdb; a lazy frame of polars; a list of dicts (needs pyarrow); or the bytes of a
-            file with its `format`, or an open binary file. `columns`, `where`, `limit` and the options of reading are for
-            locations and files only.
+            file with its `format`, or an open binary file. `columns`, `where`, `order_by`, `limit` and the options of reading
+            are for locations and files only.
         target: A path or URL of a file, of a folder (ending in `/`), or `delta:` and the folder of a table.
             In a database: `sqlite:///file.db#table`, `mongodb://host/db/collection` or `elasticsearch://host:9200/index`.
         mode: A target that exists is an error, replaced when the new one is complete, or added to (folders, tables,
@@ -338,8 +348,8 @@ def copy(
             memory.
         bloom_filter: Parquet and ORC: columns that get a bloom filter.
         file_bytes: Folders and tables: approximate bytes of each file; the first may have twice as many.
-        memory_limit: Delta, tables with a key: bytes of rows that are sorted by it in memory at a time; 512 MiB by
-            default.
+        memory_limit: Bytes of rows that are sorted in memory at a time, by `order_by` or by the key of a Delta table; 512 MiB
+            by default.
         partition_by: Delta and folders of files: columns by which files are divided, in folders such as `year=2024/`.
         table_properties: Delta: properties of a new table, such as `{"lakerace.primaryKey": "id"}`.
         evolve: Delta: changes that are allowed to the schema of an existing table: `"add"` (columns that it lacks), `"widen"`
@@ -484,6 +494,7 @@ def dry_fields(made: dict[str, Any]) -> dict[str, Any]:
 _READ_OPTIONS = (
     "columns",
     "where",
+    "order_by",
     "limit",
     "at",
     "format",

@@ -273,7 +273,7 @@ class Scan(ReadableRows):
         """Splits the scan into up to `n` scans that together read the same rows, balanced by bytes.
 
         Each can be pickled and run in another process or on another machine that sees the same files. The parts of
-        a scan with a limit may give more rows than the limit.
+        a scan with a limit may give more rows than the limit. A scan with `order_by` has no parts.
 
         Examples:
             >>> import pickle

@@ -161,6 +161,9 @@ pub(crate) struct CopyArgs {
     /// rows of the same --key and insert the others, or delete the rows of these keys.
     #[arg(long, value_parser = value::choice::<WriteMode>(), default_value = WriteMode::default().choice_name())]
     pub(crate) mode: WriteMode,
+    /// Sort the rows by these columns, each with asc or desc, and nulls first or nulls last. Default: asc, nulls last.
+    #[arg(long, value_name = "A [desc],B", allow_hyphen_values = true)]
+    pub(crate) order_by: Option<String>,
     /// Copy the first N rows only.
     #[arg(long, value_name = "N", value_parser = value::number)]
     pub(crate) limit: Option<u64>,
@@ -185,11 +188,17 @@ pub(crate) struct ScanArgs {
     pub(crate) source: String,
     #[command(flatten)]
     pub(crate) rows: RowOutputArgs,
-    /// Read the first N rows only.
+    /// Sort the rows by these columns, each with asc or desc, and nulls first or nulls last. Default: asc, nulls last.
+    #[arg(long, value_name = "A [desc],B", allow_hyphen_values = true)]
+    pub(crate) order_by: Option<String>,
+    /// Memory for rows that are sorted; more go to the local disk. Default: 512 MiB.
+    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes, requires = "order_by")]
+    pub(crate) memory_limit: Option<u64>,
+    /// Read the first N rows only; of sorted rows, the first N of all.
     #[arg(long, value_name = "N", value_parser = value::number)]
     pub(crate) limit: Option<u64>,
     /// Print the number of rows instead of the rows; from metadata alone if that is exact.
-    #[arg(long, conflicts_with_all = ["explain", "format", "output"])]
+    #[arg(long, conflicts_with_all = ["explain", "format", "output", "order_by"])]
     pub(crate) count: bool,
     /// Print a checksum of the rows that does not depend on their order, file format or batch size.
     #[arg(long, conflicts_with_all = ["explain", "format", "output"])]
@@ -407,7 +416,7 @@ pub(crate) struct WriteArgs {
     /// Folders: approximate bytes of each file; the first may have twice as many.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) file_bytes: Option<u64>,
-    /// Delta, tables with a key: bytes of rows that are sorted by the key in memory at a time. Default: 512 MiB.
+    /// Memory for rows that are sorted, by --order-by or by the key of a Delta table; more go to the local disk. Default: 512 MiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
     /// Delta and folders of files: columns by which files are divided, in folders such as `year=2024/`.

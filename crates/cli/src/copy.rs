@@ -19,8 +19,14 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
             .advice("name a file, or leave --json out"));
     }
     let options = CopyOptions {
-        // Rows of a batch are those of a checkpoint, here.
-        read: ReadOptions { batch_rows: None, limit: args.limit, ..read_options(&args.input)? },
+        read: ReadOptions {
+            // Rows of a batch are those of a checkpoint, here.
+            batch_rows: None,
+            order_by: args.order_by.clone(),
+            memory_bytes: args.write.memory_limit,
+            limit: args.limit,
+            ..read_options(&args.input)?
+        },
         write: write_options(&args.write),
         format: args.write.output_format,
         mode: args.mode,

@@ -12,7 +12,12 @@ pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
     let target = RowTarget::new(&args.rows, "scan");
     // Errors of the target are reported before anything is read.
     target.format()?;
-    let options = ReadOptions { limit: args.limit, ..read_options(&args.input)? };
+    let options = ReadOptions {
+        order_by: args.order_by.clone(),
+        memory_bytes: args.memory_limit,
+        limit: args.limit,
+        ..read_options(&args.input)?
+    };
     let scan = Scan::open(&args.source, &options, &session.job)?;
     if args.explain {
         return explain(&scan, session);

@@ -106,7 +106,7 @@ fn open_for(source: &str, mut target: CopyTarget, options: &CopyOptions, job: &J
         }
     };
     target.take_format(PlaceKind::of_source(&scan.format()).file_format())?;
-    target.check_scope(&options.write)?;
+    target.check_scope(options)?;
     target.refuse_sources(scan.plan())?;
     Ok((scan, target))
 }
@@ -145,7 +145,7 @@ fn target_of_stream(target: &str, options: &CopyOptions, job: &Job) -> Result<Co
     }
     let mut target = CopyTarget::resolve(target, options, job)?;
     target.take_format(None)?;
-    target.check_scope(&options.write)?;
+    target.check_scope(options)?;
     if let Some(kind) = target.scope() {
         check_read_scope(&options.read, kind, Some(kind), &target.shown())?;
     }

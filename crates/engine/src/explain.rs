@@ -19,6 +19,9 @@ pub struct Explain {
     pub filter: Option<String>,
     /// The parts of the filter, joined by AND, that no statistics can decide: they are worked out row by row.
     pub row_filters: Vec<String>,
+    /// The order of the rows as it was written; `None`: that of the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order_by: Option<String>,
     /// The costs of the path to the files, as observed so far.
     pub path: Option<PathProfile>,
     /// The requests under other settings of `min_seek_size`, the chosen one among them.
@@ -69,7 +72,8 @@ impl Explain {
                 alternatives.push(Alternative::new(setting, false, &plan_requests(wanted, &options, profile)));
             }
         }
-        Self { plan, filter, row_filters: Vec::new(), path: wanted.map(|(_, profile)| profile), alternatives }
+        let path = wanted.map(|(_, profile)| profile);
+        Self { plan, filter, row_filters: Vec::new(), order_by: None, path, alternatives }
     }
 }
 
@@ -118,6 +122,9 @@ impl Explain {
         }
         if !self.row_filters.is_empty() {
             writeln!(f, "by row    {}", self.row_filters.join(" AND "))?;
+        }
+        if let Some(order) = &self.order_by {
+            writeln!(f, "order by  {order}")?;
         }
         if let Some(limit) = request.limit {
             writeln!(f, "limit     {}", count(limit))?;

@@ -9,6 +9,7 @@
 
 mod constraint_text;
 mod functions;
+mod order_text;
 mod parameters;
 
 use std::cell::Cell;
@@ -27,6 +28,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 pub(crate) use constraint_text::parse_constraint;
+pub(crate) use order_text::parse_order;
 pub use parameters::{FilterParameter, with_parameters};
 
 /// A filter longer than this is a mistake: a list this long is better joined with.
@@ -48,8 +50,13 @@ const STACK_BYTES_PER_TEXT_BYTE: usize = 512;
 
 /// Parses a filter. Errors name the line and column in `text`, both from 1.
 pub fn parse_filter(text: &str) -> Result<Expr> {
+    with_deep_stack(text, parse).map_err(|e| e.at("filter"))
+}
+
+/// Parses a text on a thread whose stack is deep enough for it.
+fn with_deep_stack<T: Send>(text: &str, parse: fn(&str) -> Result<T>) -> Result<T> {
     if text.len() > MAX_BYTES {
-        return Err(Error::usage(format!("the filter has {} bytes, but the limit is {MAX_BYTES}", text.len())));
+        return Err(Error::usage(format!("it has {} bytes, but the limit is {MAX_BYTES}", text.len())));
     }
     let stack = STACK_BYTES + text.len() * STACK_BYTES_PER_TEXT_BYTE;
     std::thread::scope(|scope| {
@@ -57,7 +64,6 @@ pub fn parse_filter(text: &str) -> Result<Expr> {
         let thread = thread.map_err(|e| lakerace_io::threads::not_started(&e))?;
         thread.join().unwrap_or_else(|_| Err(Error::internal("the SQL parser failed")))
     })
-    .map_err(|e| e.at("filter"))
 }
 
 /// The parts of a filter that are joined by AND, in their own notation; the whole filter where it can't be parsed.
@@ -123,6 +129,11 @@ fn check_depth(tokens: &[TokenWithSpan]) -> Result<()> {
 }
 
 fn syntax(error: ParserError) -> Error {
+    syntax_in("filter", error)
+}
+
+/// The error of the parser in a text of this kind.
+fn syntax_in(kind: &str, error: ParserError) -> Error {
     let text = match error {
         ParserError::RecursionLimitExceeded => {
             return Error::unsupported(format!("it is nested deeper than {MAX_DEPTH} levels"));
@@ -130,7 +141,7 @@ fn syntax(error: ParserError) -> Error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
     };
     let is_incomplete = text.contains("found: EOF");
-    let text = text.replace("found: EOF", "found: the end of the filter");
+    let text = text.replace("found: EOF", &format!("found: the end of the {kind}"));
     // The parser appends the place to the text.
     let error = match text.rsplit_once(" at Line: ") {
         Some((message, place)) => {

@@ -43,6 +43,7 @@ mod rebatch;
 mod report;
 mod resolve;
 mod scan;
+mod scan_order;
 mod schema;
 mod since;
 mod stream;

@@ -78,11 +78,18 @@ impl LoadOptions {
     }
 }
 
-/// The name of the load of a scan's rows: source, columns, filter and limit, then `@`, and the version of the source.
+/// The name of the load of a scan's rows: source, columns, filter, limit and order, then `@`, and the version of the
+/// source.
 pub(crate) fn load_name(source: &str, scan: &Scan) -> String {
     let plan = scan.plan();
     let request = &plan.request;
-    let read = json!([source, request.columns, request.filter, request.limit]);
+    let read = match scan.order_text() {
+        None => json!([source, request.columns, request.filter, request.limit]),
+        Some(order) => {
+            let columns = scan.schema().fields().len();
+            json!([source, request.columns, request.filter, scan.limit(), order, columns])
+        }
+    };
     let version = match request.version {
         Some(version) => version.to_string(),
         None => {

@@ -16,6 +16,10 @@ pub struct ReadOptions {
     pub columns: Option<Vec<String>>,
     /// A SQL expression.
     pub filter: Option<String>,
+    /// The order of the rows, as SQL: `price desc, day`. `None`: that of the source.
+    pub order_by: Option<String>,
+    /// Bytes of rows that are sorted in memory; the others are on the local disk. `None`: 512 MiB.
+    pub memory_bytes: Option<u64>,
     /// At most this many rows.
     pub limit: Option<u64>,
     /// Rows in a batch, the last one apart; `usize::MAX`: all in one; `None`: as the source likes.

@@ -4,16 +4,18 @@ use arrow::datatypes::Schema;
 use lakerace_format::ReadPlan;
 use tracing::{Level, debug, enabled, info};
 
+use crate::ReadOptions;
 use crate::explain::row_filters;
 
 /// The target of the events of plans.
 const PLANS: &str = "lakerace::plans";
 
 /// Logs the plan of reading `location`, whose columns are those of `schema`.
-pub(crate) fn log(location: &str, plan: &ReadPlan, filter: Option<&str>, schema: &Schema) {
+pub(crate) fn log(location: &str, plan: &ReadPlan, options: &ReadOptions, schema: &Schema) {
     if !enabled!(target: PLANS, Level::INFO) {
         return;
     }
+    let filter = options.filter.as_deref();
     let is_read = |file: &&lakerace_format::FilePlan| file.units.iter().any(|unit| unit.pruned.is_none());
     let units = || plan.files.iter().flat_map(|file| &file.units);
     let row_filters = filter.map(|filter| row_filters(filter, schema)).unwrap_or_default();
@@ -30,7 +32,8 @@ pub(crate) fn log(location: &str, plan: &ReadPlan, filter: Option<&str>, schema:
         wanted_bytes = plan.requests.wanted_bytes,
         read_through_bytes = plan.requests.read_through_bytes,
         filter,
-        limit = plan.request.limit,
+        order_by = options.order_by,
+        limit = options.limit,
         "plan"
     );
     if !row_filters.is_empty() {

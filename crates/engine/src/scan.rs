@@ -8,6 +8,7 @@ use lakerace_delta::{Snapshot, SourceRows};
 use lakerace_format::{
     Batches, Expr, Extremes, FieldPaths, Predicate, ReadPlan, ReadRequest, Source, requested_schema,
 };
+use lakerace_io::option::ORDER_BY;
 use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result};
 
 use crate::checksum::{Checksum, checksum};
@@ -20,12 +21,15 @@ use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::options::ReadOptions;
 use crate::plan_log;
 use crate::rebatch::{SOURCE_BATCH_ROWS, rebatch};
+use crate::scan_order::{RequestedOrder, ScanOrder};
 use crate::table_scan::OpenVersion;
 
 /// A source with a plan.
 pub struct Scan {
     source: Arc<dyn Source>,
+    /// The plan of reading, before rows are sorted.
     plan: ReadPlan,
+    order: Option<ScanOrder>,
     /// The version of the Delta table that is read.
     version: Option<Snapshot>,
     filter: Option<String>,
@@ -51,6 +55,43 @@ fn parsed_filter(location: &str, options: &ReadOptions) -> Result<Option<Expr>> 
     filter.map_err(|error| error.at(database::shown(location)))
 }
 
+/// The filter and the order that the options of a read name, and the fields that the caller uses.
+struct ScanTexts {
+    filter: Option<Expr>,
+    order: Option<RequestedOrder>,
+    fields: FieldPaths,
+}
+
+impl ScanTexts {
+    fn parse(location: &str, options: &ReadOptions) -> Result<Self> {
+        let filter = parsed_filter(location, options)?;
+        let order = RequestedOrder::parse(options).map_err(|error| error.at(database::shown(location)))?;
+        Ok(Self { filter, order, fields: FieldPaths::new() })
+    }
+
+    /// Opens the location for the columns that the read and its order need.
+    fn open(&self, location: &str, options: &ReadOptions, job: &Job) -> Result<OpenedLocation> {
+        let columns = match &self.order {
+            Some(order) => order.with_own_columns(options.columns.as_deref()),
+            None => options.columns.clone(),
+        };
+        dataset::open(location, &ReadOptions { columns, ..options.clone() }, self.filter.as_ref(), job)
+    }
+
+    /// The plan of a request, and the order of its rows.
+    fn plan(
+        &self,
+        source: &dyn Source,
+        request: &ReadRequest,
+        memory_bytes: Option<u64>,
+    ) -> Result<(ReadPlan, Option<ScanOrder>)> {
+        let Some(order) = &self.order else { return Ok((source.plan(request)?, None)) };
+        let plan = source.plan(&order.request(request.clone()))?;
+        let order = ScanOrder::new(order, &source.schema(), (request, &plan), memory_bytes)?;
+        Ok((plan, Some(order)))
+    }
+}
+
 impl Scan {
     /// Opens a location and plans the read: footers and the like are read, data is not.
     pub fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<Self> {
@@ -63,12 +104,12 @@ impl Scan {
     /// # Errors
     /// Those of [`Self::open`], except for those of a table's data files.
     pub fn describe(location: &str, options: &ReadOptions, job: &Job) -> Result<Self> {
-        let filter = parsed_filter(location, options)?;
-        let opened = dataset::open(location, options, filter.as_ref(), job)?;
+        let texts = ScanTexts::parse(location, options)?;
+        let opened = texts.open(location, options, job)?;
         // A table's log has its schema; the schema of files is that of their footers.
         let limit = if opened.version.is_some() { Some(0) } else { options.limit };
         let options = ReadOptions { limit, ..options.clone() };
-        Self::plan_opened(location, opened, &options, (filter, FieldPaths::new()), ScopeCheck::Source, job)
+        Self::plan_opened(location, opened, &options, texts, ScopeCheck::Source, job)
     }
 
     /// The same opened source and version with the columns, the filter and the limit of other options: nothing is
@@ -77,9 +118,9 @@ impl Scan {
     /// # Errors
     /// As those of [`Self::open`].
     pub fn planned_again(&self, location: &str, options: &ReadOptions) -> Result<Self> {
-        let filter = parsed_filter(location, options)?;
+        let texts = ScanTexts::parse(location, options)?;
         let opened = OpenedLocation { source: Arc::clone(&self.source), version: self.version.clone() };
-        Self::plan_opened(location, opened, options, (filter, FieldPaths::new()), ScopeCheck::Source, &self.job)
+        Self::plan_opened(location, opened, options, texts, ScopeCheck::Source, &self.job)
     }
 
     /// The version of the Delta table that is read; `None` of other sources.
@@ -132,16 +173,16 @@ impl Scan {
         scope: ScopeCheck,
         job: &Job,
     ) -> Result<Self> {
-        let filter = parsed_filter(location, options)?;
-        let opened = dataset::open(location, options, filter.as_ref(), job)?;
-        Self::plan_opened(location, opened, options, (filter, fields), scope, job)
+        let texts = ScanTexts { fields, ..ScanTexts::parse(location, options)? };
+        let opened = texts.open(location, options, job)?;
+        Self::plan_opened(location, opened, options, texts, scope, job)
     }
 
     fn plan_opened(
         location: &str,
         opened: OpenedLocation,
         options: &ReadOptions,
-        (filter, fields): (Option<Expr>, FieldPaths),
+        texts: ScanTexts,
         scope: ScopeCheck,
         job: &Job,
     ) -> Result<Self> {
@@ -154,24 +195,27 @@ impl Scan {
         }
         let request = ReadRequest {
             columns: options.columns.clone(),
-            fields,
-            filter,
+            // An order may need others of a column.
+            fields: if texts.order.is_none() { texts.fields.clone() } else { FieldPaths::new() },
+            filter: texts.filter.clone(),
             limit: options.limit,
             batch_rows: options.batch_rows.map(|rows| rows.min(SOURCE_BATCH_ROWS)),
             version: None,
         };
-        let (source, plan) = match source.plan(&request) {
+        let planned = texts.plan(source.as_ref(), &request, options.memory_bytes);
+        let (source, (plan, order)) = match planned {
             // The column may be in a file that its partition has excluded.
             Err(error) if error.kind() == ErrorKind::NotFound && request.filter.is_some() => {
                 let whole = dataset::open_whole(location, options, job)?.source;
-                let plan = whole.plan(&request).map_err(|error| error.or_at(&place))?;
-                (whole, plan)
+                let planned = texts.plan(whole.as_ref(), &request, options.memory_bytes);
+                let planned = planned.map_err(|error| error.or_at(&place))?;
+                (whole, planned)
             }
             other => (source, other.map_err(|error| error.or_at(&place))?),
         };
         let plan = ReadPlan { request: ReadRequest { batch_rows: options.batch_rows, ..plan.request }, ..plan };
-        plan_log::log(&database::shown(location), &plan, options.filter.as_deref(), &source.schema());
-        Ok(Self { source, plan, version, filter: options.filter.clone(), job: job.clone() })
+        plan_log::log(&database::shown(location), &plan, options, &source.schema());
+        Ok(Self { source, plan, order, version, filter: options.filter.clone(), job: job.clone() })
     }
 
     /// Opens a database with types that are known before.
@@ -186,7 +230,7 @@ impl Scan {
         let filter = parsed_filter(location, options)?;
         let request = ReadRequest { columns: options.columns.clone(), filter, ..ReadRequest::default() };
         let plan = source.plan(&request)?;
-        Ok(Self { source, plan, version: None, filter: options.filter.clone(), job: job.clone() })
+        Ok(Self { source, plan, order: None, version: None, filter: options.filter.clone(), job: job.clone() })
     }
 
     /// Opens a location for a plan that was made elsewhere, such as a part of [`ReadPlan::split`].
@@ -194,24 +238,46 @@ impl Scan {
         // The plan is of one version, even if the table has a later one by now.
         let at = plan.request.version.map(|version| version.to_string()).or_else(|| options.at.clone());
         let columns = plan.request.columns.clone();
-        let options = &ReadOptions { at, columns, ..options.clone() };
+        let options = &ReadOptions { at, columns, order_by: None, ..options.clone() };
         let opened = dataset::open(location, options, plan.request.filter.as_ref(), job)?;
         let OpenedLocation { source, version } = match has_columns(&opened.source.schema(), &plan) {
             true => opened,
             // They are in files that their partition has excluded.
             false => dataset::open_whole(location, options, job)?,
         };
-        Ok(Self { source, plan, version, filter: options.filter.clone(), job: job.clone() })
+        Ok(Self { source, plan, order: None, version, filter: options.filter.clone(), job: job.clone() })
     }
 
     /// The schema of the batches.
     pub fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.plan.schema)
+        Arc::clone(self.order.as_ref().map_or(&self.plan.schema, ScanOrder::schema))
     }
 
-    /// The plan.
+    /// The plan of reading. Of rows that are sorted, it has the columns that the order needs, and no limit.
     pub fn plan(&self) -> &ReadPlan {
         &self.plan
+    }
+
+    /// Splits the plan, as [`ReadPlan::split`] does.
+    ///
+    /// # Errors
+    /// `Usage` for rows that are sorted.
+    pub fn split(&self, n: usize) -> Result<Vec<ReadPlan>> {
+        match &self.order {
+            None => Ok(self.plan.split(n)),
+            Some(_) => Err(Error::usage(format!("{ORDER_BY}: rows are sorted as a whole, and not in parts"))
+                .advice(format!("leave {ORDER_BY} out, and sort what the parts give"))),
+        }
+    }
+
+    /// The order of the rows as it was written; `None`: that of the source.
+    pub(crate) fn order_text(&self) -> Option<&str> {
+        self.order.as_ref().map(ScanOrder::text)
+    }
+
+    /// The most rows that the scan returns.
+    pub(crate) fn limit(&self) -> Option<u64> {
+        self.order.as_ref().map_or(self.plan.request.limit, ScanOrder::limit)
     }
 
     /// The schema of a Delta table from its log: JSON in which fields have metadata, such as comments.
@@ -222,15 +288,18 @@ impl Scan {
     /// The plan in words, and its price under other settings. Sends no request.
     pub fn explain(&self) -> Explain {
         let wanted = self.source.wanted(&self.plan).unwrap_or_default();
-        let explain = Explain::new(self.plan.clone(), self.filter.clone(), wanted, &self.job.options().ranges);
+        let mut plan = self.plan.clone();
+        plan.request.limit = self.limit();
+        let explain = Explain::new(plan, self.filter.clone(), wanted, &self.job.options().ranges);
         let row_filters = self.filter.as_deref().map(|filter| row_filters(filter, &self.source.schema()));
-        Explain { row_filters: row_filters.unwrap_or_default(), ..explain }
+        let order_by = self.order_text().map(str::to_owned);
+        Explain { row_filters: row_filters.unwrap_or_default(), order_by, ..explain }
     }
 
     /// The least and the greatest value of a column, if metadata have them exactly and there is neither a filter nor a
     /// limit.
     pub fn extremes(&self, column: &str) -> Result<Option<Extremes>> {
-        if self.plan.request.filter.is_some() || self.plan.request.limit.is_some() {
+        if self.plan.request.filter.is_some() || self.limit().is_some() {
             return Ok(None);
         }
         self.source.extremes(column)
@@ -248,18 +317,31 @@ impl Scan {
 
     /// The number of rows that the scan will return, if it is known in advance.
     pub(crate) fn known_rows(&self) -> Option<u64> {
-        let limit = self.plan.request.limit.unwrap_or(u64::MAX);
-        self.plan.rows_at_most().filter(|_| self.plan.request.filter.is_none()).map(|rows| rows.min(limit))
+        self.rows_within(self.limit())
+    }
+
+    /// The number of rows that a read with this limit returns, if it is known in advance.
+    fn rows_within(&self, limit: Option<u64>) -> Option<u64> {
+        let rows = self.plan.rows_at_most().filter(|_| self.plan.request.filter.is_none());
+        rows.map(|rows| rows.min(limit.unwrap_or(u64::MAX)))
     }
 
     /// Adds the plan's bytes and rows to the meter.
     fn note_plan(&self) {
         let requests = &self.plan.requests;
-        self.job.meter().plan_read(requests.wanted_bytes + requests.read_through_bytes, self.known_rows());
+        let bytes = requests.wanted_bytes + requests.read_through_bytes;
+        self.job.meter().plan_read(bytes, self.rows_within(self.plan.request.limit));
     }
 
     /// Starts reading. May be called again: each call reads again.
     pub fn batches(&self) -> Result<Batches> {
+        if let Some(order) = &self.order {
+            let sorted = order.sorted(self.unordered(order)?, &self.job);
+            return Ok(match self.plan.request.batch_rows {
+                Some(rows) => rebatch(sorted, rows),
+                None => sorted,
+            });
+        }
         self.note_plan();
         let Some(rows) = self.plan.request.batch_rows else { return self.source.read(&self.plan) };
         let request = ReadRequest { batch_rows: Some(rows.min(SOURCE_BATCH_ROWS)), ..self.plan.request.clone() };
@@ -267,10 +349,19 @@ impl Scan {
         Ok(rebatch(batches, rows))
     }
 
+    /// Starts reading rows that an order needs.
+    fn unordered(&self, order: &ScanOrder) -> Result<Batches> {
+        if order.limit() == Some(0) {
+            return Ok(Batches::new(Arc::clone(&self.plan.schema), std::iter::empty()));
+        }
+        self.note_plan();
+        self.source.read(&order.plan(&self.plan))
+    }
+
     /// Reads like [`Self::batches`], for a consumer that processes row by row: batches without a set size are small, so
     /// that few decoded rows wait.
     pub fn small_batches(&self) -> Result<Batches> {
-        if self.plan.request.batch_rows.is_some() || !self.is_columnar() {
+        if self.plan.request.batch_rows.is_some() || self.order.is_some() || !self.is_columnar() {
             return self.batches();
         }
         self.note_plan();
@@ -280,12 +371,13 @@ impl Scan {
 
     /// The rows for an upsert, which may read columns of them ahead where these are stored apart.
     pub fn source_rows(&self) -> Result<SourceRows> {
-        let Some(rows) = self.known_rows().filter(|_| self.is_columnar()) else {
+        let Some(rows) = self.known_rows().filter(|_| self.is_columnar() && self.order.is_none()) else {
             return self.batches().map(SourceRows::from);
         };
         let again = Self {
             source: Arc::clone(&self.source),
             plan: self.plan.clone(),
+            order: None,
             version: None,
             filter: None,
             job: self.job.clone(),
@@ -326,12 +418,16 @@ impl Scan {
             // Only the columns of the filter.
             false => self.plan_of(Some(Vec::new()), Schema::empty()),
         };
+        let most = self.limit().unwrap_or(u64::MAX);
         let mut rows = 0;
         for batch in self.source.read(&plan)? {
             self.job.check()?;
             rows += batch?.num_rows() as u64;
+            if rows >= most {
+                break;
+            }
         }
-        Ok(rows)
+        Ok(rows.min(most))
     }
 
     /// The number of rows for which a condition on a column holds; those that metadata exclude are not read.
@@ -354,7 +450,12 @@ impl Scan {
 
     /// Row count and checksum of all rows of the scan.
     pub fn checksum(&self) -> Result<Checksum> {
-        checksum(self.batches()?, &self.job)
+        let rows = match &self.order {
+            // A checksum does not depend on the order.
+            Some(order) if order.limit().is_none() => order.unsorted(self.unordered(order)?),
+            _ => self.batches()?,
+        };
+        checksum(rows, &self.job)
     }
 }
 

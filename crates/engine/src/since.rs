@@ -17,7 +17,7 @@ use lakerace_database::{BatchRows, DatabaseSystem, TargetState, open_state};
 use lakerace_delta::DELTA;
 use lakerace_format::Written;
 use lakerace_io::option::{
-    ALLOW_NARROWING, BATCH_ROWS, DEAD_LETTER, KEEP_NOT_NULL, KEY, LIMIT, MAX_RATE, MODE, OUTPUT_FORMAT,
+    ALLOW_NARROWING, BATCH_ROWS, DEAD_LETTER, KEEP_NOT_NULL, KEY, LIMIT, MAX_RATE, MODE, ORDER_BY, OUTPUT_FORMAT,
     OptionDefinition, RESUME, SINCE, VERIFY,
 };
 use lakerace_io::{Error, Job, Pipe, Result};
@@ -270,6 +270,9 @@ fn check(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
     if options.read.limit.is_some() {
         return refuse("with a limit, rows below the highest value may be left out", format!("leave {LIMIT} out"));
     }
+    if options.read.order_by.is_some() {
+        return refuse("rows are replaced by key, in whatever order they come", format!("leave {ORDER_BY} out"));
+    }
     if options.load.resume {
         return refuse("it starts at the value that is stored with the target", format!("leave {RESUME} out"));
     }
@@ -278,7 +281,7 @@ fn check(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
         return check_write_scope(&options.write, PlaceKind::Table(&DELTA), target);
     }
     // As for any other copy.
-    CopyTarget::resolve(target, options, job)?.check_scope(&options.write)
+    CopyTarget::resolve(target, options, job)?.check_scope(options)
 }
 
 /// Fails where an option is given that an upsert into a Delta table does not follow.

@@ -51,7 +51,7 @@ impl CopyTarget {
         }
         let resolved = Self::find(target, options, job)?;
         options.load.check(resolved.kind(), options.mode)?;
-        resolved.check_scope(&options.write)?;
+        resolved.check_scope(options)?;
         Ok(resolved)
     }
 
@@ -150,8 +150,11 @@ impl CopyTarget {
     }
 
     /// Refuses options of writing that do not apply to it.
-    pub(crate) fn check_scope(&self, options: &WriteOptions) -> Result<()> {
-        self.scope().map_or(Ok(()), |kind| check_write_scope(options, kind, &self.shown()))
+    pub(crate) fn check_scope(&self, options: &CopyOptions) -> Result<()> {
+        let Some(kind) = self.scope() else { return Ok(()) };
+        // Rows that are sorted on their way take memory for each kind of target.
+        let memory_bytes = options.write.memory_bytes.filter(|_| options.read.order_by.is_none());
+        check_write_scope(&WriteOptions { memory_bytes, ..options.write.clone() }, kind, &self.shown())
     }
 
     /// The options with which rows of a schema are read back from it.

@@ -46,6 +46,7 @@ use lakerace_io::Result;
 pub(crate) use self::bind::find_column;
 use self::node::{ConditionNode, RowScalar};
 pub use self::prune::{Bounds, ColumnStatistics};
+pub(crate) use self::value::plain_type;
 pub use self::value::{Value, array_of};
 use crate::Expr;
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, GenericListArray, MapArray, OffsetSizeTrait, StructArray};
-use arrow::datatypes::{DataType, FieldRef, Fields};
+use arrow::array::{
+    Array, ArrayRef, AsArray, GenericListArray, MapArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, StructArray,
+};
+use arrow::datatypes::{DataType, FieldRef, Fields, SchemaRef};
 use arrow::error::ArrowError;
 use lakerace_io::{Error, Result};
 
@@ -132,6 +134,16 @@ pub(crate) fn key_and_value(entries: &DataType) -> Option<[&FieldRef; 2]> {
         },
         _ => None,
     }
+}
+
+/// The first columns of a batch, those of a schema, without the fields of structs that it lacks. No value is copied.
+///
+/// # Errors
+/// `Internal` for a batch whose columns do not begin with those of the schema.
+pub fn narrowed_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let columns = schema.fields().iter().zip(batch.columns()).map(|(field, column)| narrow(column, field.data_type()));
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns.collect::<Result<_>>()?, &options).map_err(unfit)
 }
 
 /// The array without the fields of structs that `to` lacks. No value is copied.

@@ -166,6 +166,8 @@ impl<'py> Keywords<'py> {
         Ok(ReadOptions {
             columns: self.texts("columns")?,
             filter: self.get("where")?,
+            order_by: self.get("order_by")?,
+            memory_bytes: self.positive_bytes("memory_limit")?,
             limit: self.get("limit")?,
             at: self.at("at")?,
             batch_rows: self.positive("batch_rows")?,

@@ -164,7 +164,7 @@ impl Scan {
     /// Up to `n` parts of the plan as JSON.
     fn parts(&self, py: Python<'_>, n: usize) -> PyResult<Vec<String>> {
         let OpenedScan { scan, job, .. } = self.opened(py)?;
-        let parts = interrupt::run(py, &job, move || Ok(scan.plan().split(n)))?;
+        let parts = interrupt::run(py, &job, move || scan.split(n))?;
         let texts = parts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
         texts.map_err(|e| errors::raised(py, &Error::unexpected(e)))
     }

@@ -209,7 +209,7 @@ fn bytes_array(items: &[&[u8]], data_type: &DataType) -> Result<ArrayRef> {
 }
 
 /// The type itself, or that of a dictionary's values.
-pub(super) fn plain_type(data_type: &DataType) -> &DataType {
+pub(crate) fn plain_type(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => plain_type(values),
         other => other,

@@ -4,14 +4,13 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
-use arrow::compute::interleave_record_batch;
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, RecordBatchOptions};
+use arrow::compute::interleave;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use arrow::error::ArrowError;
 use lakerace_io::{Error, Result};
 
 use super::spill::{self, SpillFile};
-use crate::is_large_row;
+use crate::{is_large_row, with_own_texts};
 
 /// Rows of a batch that is given, or written to a run.
 const BATCH_ROWS: usize = 8192;
@@ -26,7 +25,9 @@ const BATCHES_AT_MOST: usize = 1024;
 /// Bytes of a row next to its values and its key while it is sorted: its number.
 const BYTES_PER_ROW: u64 = 8;
 
-/// Sorts rows by their keys; rows with equal keys keep their order.
+/// Sorts rows by their keys, which are bytes; rows with equal keys keep their order.
+///
+/// Rows that do not fit in memory are on the local disk for a while.
 pub struct RowSorter {
     /// The rows' columns, and their keys as the last one.
     schema: SchemaRef,
@@ -89,6 +90,11 @@ impl RowSorter {
         Ok(SortedBatches { sources, merged_rows })
     }
 
+    /// Returns true if more rows will soon be written to the disk, or have been.
+    pub fn is_crowded(&self) -> bool {
+        self.bytes > self.limit_bytes / 2 || self.spill.is_some()
+    }
+
     /// Writes the rows in memory to the disk as a run.
     fn spill(&mut self) -> Result<()> {
         let mut spill = match self.spill.take() {
@@ -104,7 +110,7 @@ impl RowSorter {
         let mut run = spill.begin(&self.schema)?;
         self.run_rows = batch_rows;
         for batch in sorted(std::mem::take(&mut self.batches), batch_rows) {
-            run.write(&batch.map_err(Error::unexpected)?)?;
+            run.write(&batch?)?;
         }
         self.runs.push(run.finish()?);
         self.bytes = 0;
@@ -117,7 +123,7 @@ impl RowSorter {
         let sources = self.runs.iter().map(|run| RowSource::run(spill, *run)).collect::<Result<_>>()?;
         let mut all = SortedBatches { sources, merged_rows: self.merged_rows(self.run_rows) };
         let mut run = spill.begin(&self.schema)?;
-        while let Some(batch) = all.next_with_keys()? {
+        while let Some(batch) = all.next_stored()? {
             run.write(&batch)?;
         }
         run.finish()
@@ -153,10 +159,7 @@ impl RowSorter {
 }
 
 /// The rows of these batches in the order of their keys.
-fn sorted(
-    batches: Vec<RecordBatch>,
-    batch_rows: usize,
-) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send {
+fn sorted(batches: Vec<RecordBatch>, batch_rows: usize) -> impl Iterator<Item = Result<RecordBatch>> + Send {
     let keys: Vec<BinaryArray> = batches.iter().map(key_column).collect();
     let rows = keys.iter().map(Array::len).sum();
     let mut order: Vec<(u32, u32)> = Vec::with_capacity(rows);
@@ -175,11 +178,35 @@ fn sorted(
     })
 }
 
-/// The rows at these places. A row that is a batch is not copied.
-fn gathered(batches: &[&RecordBatch], places: &[(usize, usize)]) -> Result<RecordBatch, ArrowError> {
-    match places {
-        [(batch, 0)] if batches[*batch].num_rows() == 1 => Ok(batches[*batch].clone()),
-        _ => interleave_record_batch(batches, places),
+/// The rows at these places, with texts of their own. A row that is a batch is not copied.
+fn gathered(batches: &[&RecordBatch], places: &[(usize, usize)]) -> Result<RecordBatch> {
+    if let [(batch, 0)] = places
+        && batches[*batch].num_rows() == 1
+    {
+        return Ok(batches[*batch].clone());
+    }
+    let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), |batch| batch.schema());
+    let column = |at: usize| {
+        let arrays: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(at).as_ref()).collect();
+        interleave(&arrays, places)
+    };
+    let columns = (0..schema.fields().len()).map(column).collect::<Result<_, _>>().map_err(Error::unexpected)?;
+    let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
+    let has_views = schema.fields().iter().any(|field| has_views(field.data_type()));
+    let gathered = RecordBatch::try_new_with_options(schema, columns, &options).map_err(Error::unexpected)?;
+    if has_views { with_own_texts(&gathered) } else { Ok(gathered) }
+}
+
+/// Returns true if values of a type may refer to texts of other arrays.
+fn has_views(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8View | DataType::BinaryView => true,
+        DataType::Struct(fields) => fields.iter().any(|field| has_views(field.data_type())),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => has_views(item.data_type()),
+        _ => false,
     }
 }
 
@@ -187,7 +214,7 @@ fn key_column(batch: &RecordBatch) -> BinaryArray {
     batch.columns().last().map(|keys| keys.as_binary::<i32>().clone()).unwrap_or_else(|| BinaryArray::new_null(0))
 }
 
-/// Sorted rows.
+/// Rows in the order of their keys.
 pub struct SortedBatches {
     sources: Vec<RowSource>,
     /// Rows of a batch that takes some of several sources.
@@ -208,8 +235,8 @@ struct BatchAhead {
 }
 
 impl RowSource {
-    fn memory(batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static) -> Result<Self> {
-        Self::over(Box::new(batches.map(|batch| batch.map_err(Error::unexpected))))
+    fn memory(batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static) -> Result<Self> {
+        Self::over(Box::new(batches))
     }
 
     fn run(spill: &SpillFile, run: spill::RunLocation) -> Result<Self> {
@@ -268,7 +295,14 @@ impl SortedBatches {
         self.next_of(without_key)
     }
 
-    fn next_with_keys(&mut self) -> Result<Option<RecordBatch>> {
+    /// The next rows in order, and their keys.
+    pub fn next_with_keys(&mut self) -> Result<Option<(RecordBatch, BinaryArray)>> {
+        let stored = self.next_stored()?;
+        stored.map(|batch| Ok((without_key(&batch)?, key_column(&batch)))).transpose()
+    }
+
+    /// The next rows in order, with their keys as the last column.
+    fn next_stored(&mut self) -> Result<Option<RecordBatch>> {
         self.next_of(|batch| Ok(batch.clone()))
     }
 
@@ -306,7 +340,7 @@ impl SortedBatches {
         }
         let wanted = batches.iter().map(columns).collect::<Result<Vec<_>>>()?;
         drop(batches);
-        gathered(&wanted.iter().collect::<Vec<_>>(), &places).map(Some).map_err(Error::unexpected)
+        gathered(&wanted.iter().collect::<Vec<_>>(), &places).map(Some)
     }
 }
 

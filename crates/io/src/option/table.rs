@@ -74,6 +74,8 @@ options! {
     WHERE = new("where", Text, "copy scan diff upsert delete compact").spark_option("where");
     /// A value for a place in the condition.
     PARAM = new("param", Text, "copy scan diff upsert delete compact").keyword("params");
+    /// The order of the rows.
+    ORDER_BY = new("order_by", Text, "copy scan");
     /// The first rows only.
     LIMIT = new("limit", Number, "copy scan diff history");
     /// A version of a table.
@@ -161,7 +163,7 @@ options! {
     /// Bytes of each file of a folder.
     FILE_BYTES = new("file_bytes", Bytes, "copy tpch").spark_option("file_bytes");
     /// Bytes of memory.
-    MEMORY_LIMIT = new("memory_limit", Bytes, "copy diff sql upsert delete compact verify tpch");
+    MEMORY_LIMIT = new("memory_limit", Bytes, "copy scan diff sql upsert delete compact verify tpch");
     /// Durability of written files.
     DURABILITY = new("durability", Choice, WRITE).spark_option("durability");
 

@@ -1,0 +1,77 @@
+//! Orders of rows as SQL text: `a desc, lower(b) nulls first`.
+
+use std::cell::Cell;
+
+use lakerace_format::Expr;
+use lakerace_format::sort::SortTerm;
+use lakerace_io::option::ORDER_BY;
+use lakerace_io::{Error, Result};
+use sqlparser::ast::{OrderByExpr, OrderBySort, Spanned};
+use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, Tokenizer};
+
+use super::{ExprDepth, MAX_DEPTH, check_depth, convert, position, syntax_in, with_deep_stack};
+
+/// Parses the terms of an order: values of the filter language, each with its direction and the place of nulls.
+/// Ascending and nulls last are the defaults.
+///
+/// # Errors
+/// `Usage` for a text that is none, and for a value without a column.
+pub(crate) fn parse_order(text: &str) -> Result<Vec<SortTerm>> {
+    with_deep_stack(text, parse).map_err(|error| error.at(ORDER_BY))
+}
+
+fn parse(text: &str) -> Result<Vec<SortTerm>> {
+    let dialect = GenericDialect {};
+    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|e| syntax(e.into()))?;
+    check_depth(&tokens)?;
+    let parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH * 4);
+    let mut parser = parser.with_tokens_with_locations(tokens);
+    if parser.peek_token_ref().token == Token::EOF {
+        return Err(Error::usage("it is empty").advice(example()));
+    }
+    let terms = parser.parse_comma_separated(Parser::parse_order_by_expr).map_err(syntax)?;
+    let rest = parser.peek_token();
+    if rest.token != Token::EOF {
+        let message = format!("unexpected {} after the end of the order", rest.token);
+        return Err(Error::usage(message).at(position(rest.span.start)).advice(example()));
+    }
+    terms.into_iter().map(term).collect()
+}
+
+fn term(parsed: OrderByExpr) -> Result<SortTerm> {
+    let OrderByExpr { expr, options, with_fill } = parsed;
+    let (at, text) = (expr.span().start, expr.to_string());
+    let wrong = |message: String| Err(Error::usage(message).at(position(at)).advice(example()));
+    let is_descending = match options.sort {
+        None | Some(OrderBySort::Asc) => false,
+        Some(OrderBySort::Desc) => true,
+        Some(OrderBySort::Using(_)) => return wrong("USING is not known here".to_owned()),
+    };
+    if with_fill.is_some() {
+        return wrong("WITH FILL is not known here".to_owned());
+    }
+    let value = convert(expr, ExprDepth { level: 0, copies: &Cell::new(0) })?;
+    if !has_column(&value) {
+        return wrong(format!("{text} is the same for all rows"));
+    }
+    Ok(SortTerm { value, text, is_descending, has_nulls_first: options.nulls_first.unwrap_or(false) })
+}
+
+fn syntax(error: ParserError) -> Error {
+    syntax_in("order", error).advice(example())
+}
+
+fn has_column(value: &Expr) -> bool {
+    let mut found = false;
+    value.visit_columns(&mut |_| found = true);
+    found
+}
+
+fn example() -> String {
+    format!("name columns, as in {}", ORDER_BY.to("price desc, day"))
+}
+
+#[cfg(test)]
+mod tests;

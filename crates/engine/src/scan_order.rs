@@ -1,0 +1,191 @@
+//! The order of the rows of a scan: they are sorted after they were read.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use lakerace_format::sort::{FirstRows, SortKeys, SortTerm, TopRows};
+use lakerace_format::{Batches, ReadPlan, ReadRequest, narrowed_batch, requested_schema};
+use lakerace_io::address_space::memory_within;
+use lakerace_io::{Error, Job, Result};
+
+use crate::ReadOptions;
+use crate::filter::parse_order;
+
+/// Bytes of rows that are sorted in memory by default.
+const MEMORY_BYTES: u64 = 512 << 20;
+/// Rows of a batch that is sorted.
+const BATCH_ROWS: usize = 8192;
+
+/// The order that the options of a read name.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestedOrder {
+    terms: Vec<SortTerm>,
+    text: String,
+}
+
+impl RequestedOrder {
+    /// The order of the options; `None` where they have none.
+    pub(crate) fn parse(options: &ReadOptions) -> Result<Option<Self>> {
+        let parse = |text: &String| Ok(Self { terms: parse_order(text)?, text: text.clone() });
+        options.order_by.as_ref().map(parse).transpose()
+    }
+
+    /// The columns of a read, and after them those that only the order needs.
+    pub(crate) fn with_own_columns(&self, columns: Option<&[String]>) -> Option<Vec<String>> {
+        let mut columns = columns?.to_vec();
+        for term in &self.terms {
+            term.value.visit_columns(&mut |name| {
+                if !columns.iter().any(|known| known == name) {
+                    columns.push(name.to_owned());
+                }
+            });
+        }
+        Some(columns)
+    }
+
+    /// The request of the rows that are sorted: all columns that the order needs, and no limit.
+    pub(crate) fn request(&self, request: ReadRequest) -> ReadRequest {
+        ReadRequest {
+            columns: self.with_own_columns(request.columns.as_deref()),
+            // No row at all is the first one of none.
+            limit: request.limit.filter(|limit| *limit == 0),
+            ..request
+        }
+    }
+}
+
+/// The order of a planned scan.
+#[derive(Debug, Clone)]
+pub(crate) struct ScanOrder {
+    keys: SortKeys,
+    text: String,
+    /// The columns of the sorted rows.
+    schema: SchemaRef,
+    limit: Option<u64>,
+    memory_bytes: u64,
+}
+
+impl ScanOrder {
+    /// The order of the rows of a plan for [`RequestedOrder::request`] of a request, of a source with this schema.
+    ///
+    /// # Errors
+    /// `NotFound` for a column that does not exist; `Unsupported` for values without an order.
+    pub(crate) fn new(
+        order: &RequestedOrder,
+        source: &SchemaRef,
+        (asked, plan): (&ReadRequest, &ReadPlan),
+        memory_bytes: Option<u64>,
+    ) -> Result<Self> {
+        Ok(Self {
+            keys: SortKeys::bind(&order.terms, source)?,
+            text: order.text.clone(),
+            schema: sorted_schema(source, asked, plan)?,
+            limit: asked.limit,
+            memory_bytes: memory_bytes.unwrap_or_else(|| memory_within(MEMORY_BYTES)),
+        })
+    }
+
+    /// The order as it was written.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The columns of the sorted rows.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The most rows that are left.
+    pub(crate) fn limit(&self) -> Option<u64> {
+        self.limit
+    }
+
+    /// The plan of reading rows to be sorted.
+    pub(crate) fn plan(&self, plan: &ReadPlan) -> ReadPlan {
+        let request = ReadRequest { batch_rows: Some(BATCH_ROWS), ..plan.request.clone() };
+        ReadPlan { request, ..plan.clone() }
+    }
+
+    /// The rows of these batches as they come, without the columns that only the order needs.
+    pub(crate) fn unsorted(&self, batches: Batches) -> Batches {
+        let schema = Arc::clone(&self.schema);
+        let narrowed = batches.map(move |batch| narrowed_batch(&batch?, &schema));
+        Batches::new(Arc::clone(&self.schema), narrowed)
+    }
+
+    /// The rows of these batches in order. The first batch is asked for when all of them are read.
+    pub(crate) fn sorted(&self, batches: Batches, job: &Job) -> Batches {
+        let rows = SortingBatches { order: self.clone(), state: SortState::Unsorted(batches), job: job.clone() };
+        Batches::new(Arc::clone(&self.schema), rows)
+    }
+
+    fn sort(&self, batches: Batches, job: &Job) -> Result<FirstRows> {
+        let mut rows = TopRows::new(&self.schema, self.limit.unwrap_or(u64::MAX), self.memory_bytes);
+        for batch in batches {
+            let batch = batch?;
+            let mut at = 0;
+            while at < batch.num_rows() {
+                job.check()?;
+                let part = batch.slice(at, BATCH_ROWS.min(batch.num_rows() - at));
+                at += part.num_rows();
+                rows.push(&narrowed_batch(&part, &self.schema)?, self.keys.encode(&part)?)?;
+            }
+        }
+        rows.finish()
+    }
+}
+
+/// The columns that a request gets from a plan that has others as well, after them.
+fn sorted_schema(source: &SchemaRef, asked: &ReadRequest, plan: &ReadPlan) -> Result<SchemaRef> {
+    // Notes on all rows, and on their numbers, are not those of other rows or of another order.
+    let asked = ReadRequest { limit: Some(u64::MAX), filter: None, ..asked.clone() };
+    let wanted = requested_schema(source, &asked)?;
+    let widened = requested_schema(source, &ReadRequest { columns: plan.request.columns.clone(), ..asked })?;
+    let (wanted_fields, widened_fields) = (wanted.fields(), widened.fields());
+    let field = |(at, planned): (usize, &Arc<Field>)| match (wanted_fields.get(at), widened_fields.get(at)) {
+        // The source leaves out fields of structs.
+        (Some(wanted), Some(widened)) if widened.data_type() == planned.data_type() => Arc::clone(wanted),
+        _ => Arc::clone(planned),
+    };
+    let planned = plan.schema.fields().iter().take(wanted_fields.len()).enumerate();
+    let fields: Vec<_> = planned.map(field).collect();
+    let notes = if plan.schema.metadata().is_empty() { plan.schema.metadata() } else { wanted.metadata() };
+    Ok(Arc::new(Schema::new_with_metadata(fields, notes.clone())))
+}
+
+/// Rows that are sorted when the first ones are asked for.
+struct SortingBatches {
+    order: ScanOrder,
+    state: SortState,
+    job: Job,
+}
+
+enum SortState {
+    Unsorted(Batches),
+    Sorted(FirstRows),
+    Ended,
+}
+
+impl SortingBatches {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let mut rows = match std::mem::replace(&mut self.state, SortState::Ended) {
+            SortState::Ended => return Ok(None),
+            SortState::Unsorted(_) if self.order.limit == Some(0) => return Ok(None),
+            SortState::Unsorted(batches) => self.order.sort(batches, &self.job)?,
+            SortState::Sorted(rows) => rows,
+        };
+        self.job.check()?;
+        let Some(batch) = rows.next_batch()? else { return Ok(None) };
+        self.state = SortState::Sorted(rows);
+        batch.with_schema(Arc::clone(&self.order.schema)).map(Some).map_err(Error::unexpected)
+    }
+}
+
+impl Iterator for SortingBatches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().transpose()
+    }
+}

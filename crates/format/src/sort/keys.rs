@@ -1,0 +1,113 @@
+//! The values that rows are sorted by, as bytes.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, PrimitiveArray, RecordBatch};
+use arrow::compute::{CastOptions, SortOptions, cast_with_options};
+use arrow::datatypes::{DataType, Float32Type, Float64Type, Schema};
+use arrow::row::{RowConverter, SortField};
+use lakerace_io::option::ORDER_BY;
+use lakerace_io::{Error, Result};
+
+use crate::Expr;
+use crate::predicate::{RowValue, plain_type};
+use crate::schema_text::print_type;
+
+/// A value that rows are sorted by, and its direction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SortTerm {
+    /// A column, or a value that is computed from columns.
+    pub value: Expr,
+    /// The value as it was written.
+    pub text: String,
+    /// True if the greatest value comes first.
+    pub is_descending: bool,
+    /// True if nulls come before all values, in either direction.
+    pub has_nulls_first: bool,
+}
+
+/// The terms of an order, bound to a schema. They make keys of rows: bytes that sort as the rows do.
+///
+/// NaN is greater than all numbers, -0.0 equals 0.0, and texts sort by their bytes.
+#[derive(Debug, Clone)]
+pub struct SortKeys {
+    terms: Vec<BoundTerm>,
+}
+
+/// A term of an order, bound to a schema.
+#[derive(Debug, Clone)]
+struct BoundTerm {
+    value: RowValue,
+    /// The type of the values that are compared.
+    data_type: DataType,
+    options: SortOptions,
+}
+
+impl SortKeys {
+    /// Binds terms to a schema.
+    ///
+    /// # Errors
+    /// `NotFound` for a column that does not exist, with the nearest name; `Unsupported` for values without an order.
+    pub fn bind(terms: &[SortTerm], schema: &Schema) -> Result<Self> {
+        let terms = terms.iter().map(|term| BoundTerm::bind(term, schema)).collect::<Result<_>>()?;
+        Ok(Self { terms })
+    }
+
+    /// The keys of the rows of a batch, which has the columns of the schema by name.
+    ///
+    /// # Errors
+    /// `Unsupported` for keys that exceed 2 GiB together.
+    pub fn encode(&self, batch: &RecordBatch) -> Result<BinaryArray> {
+        let values: Vec<ArrayRef> = self.terms.iter().map(|term| term.values(batch)).collect::<Result<_>>()?;
+        let field = |term: &BoundTerm| SortField::new_with_options(term.data_type.clone(), term.options);
+        let converter = RowConverter::new(self.terms.iter().map(field).collect()).map_err(Error::unexpected)?;
+        let rows = converter.convert_columns(&values).map_err(Error::unexpected)?;
+        rows.try_into_binary().map_err(|error| {
+            Error::unsupported(format!("{ORDER_BY}: the values of {} rows exceed 2 GiB", batch.num_rows()))
+                .because(error)
+        })
+    }
+}
+
+impl BoundTerm {
+    fn bind(term: &SortTerm, schema: &Schema) -> Result<Self> {
+        let value = RowValue::bind(&term.value, schema)?;
+        let data_type = match plain_type(value.data_type()) {
+            DataType::Float16 => DataType::Float32,
+            other => other.clone(),
+        };
+        if data_type.is_nested() || matches!(data_type, DataType::Interval(_)) {
+            let data_type = print_type(&data_type);
+            return Err(Error::unsupported(format!("rows can't be sorted by values of type {data_type}"))
+                .at(&term.text)
+                .advice("sort by numbers, booleans, texts, bytes, dates or times, such as a field of a struct"));
+        }
+        let options = SortOptions { descending: term.is_descending, nulls_first: term.has_nulls_first };
+        Ok(Self { value, data_type, options })
+    }
+
+    /// The values of the term in a batch, so that equal ones have equal bytes.
+    fn values(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+        let found = self.value.evaluate(batch)?;
+        let values = if found.data_type() == &self.data_type {
+            found
+        } else {
+            let options = CastOptions { safe: false, ..CastOptions::default() };
+            cast_with_options(&found, &self.data_type, &options).map_err(Error::unexpected)?
+        };
+        Ok(match values.data_type() {
+            DataType::Float32 => canonical::<Float32Type>(&values, |n| if n.is_nan() { f32::NAN } else { n + 0.0 }),
+            DataType::Float64 => canonical::<Float64Type>(&values, |n| if n.is_nan() { f64::NAN } else { n + 0.0 }),
+            _ => values,
+        })
+    }
+}
+
+/// The values of an array, each changed to the form of all that are equal to it.
+fn canonical<T: ArrowPrimitiveType>(values: &ArrayRef, form: impl Fn(T::Native) -> T::Native) -> ArrayRef {
+    let values: &PrimitiveArray<T> = values.as_primitive();
+    Arc::new(values.unary::<_, T>(form))
+}
+
+#[cfg(test)]
+mod tests;
