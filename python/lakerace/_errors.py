@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+from typing import Any
+
 
 class Error(Exception):
     """Any error of lakerace. `str(error)` is `place: message (advice)`.
+
+    Those that are an `OSError` have its `errno`; their `filename` is the place.
 
     Examples:
         >>> try:
@@ -22,11 +27,27 @@ class Error(Exception):
     place: str | None
     #: Advice for the caller, if there is any.
     advice: str | None
+    #: The `errno` of an error that is an `OSError`.
+    _errno: int | None = None
 
     def __init__(self, message: str = "", place: str | None = None, advice: str | None = None) -> None:
         super().__init__(message)
         self.place = place
         self.advice = advice
+        if isinstance(self, OSError):
+            _describe(self, self._errno, place)
+
+    def __str__(self) -> str:
+        # That of an OSError would have the number and the name in it.
+        return Exception.__str__(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.place, self.advice), self.__dict__
+
+
+def _describe(error: OSError, number: int | None, place: str | None) -> None:
+    """Gives an error what those of the operating system have."""
+    error.errno, error.strerror, error.filename = number, str(error), place
 
 
 def told(kind: type[Error], message: str, place: str | None = None, advice: str | None = None) -> Error:
@@ -72,6 +93,7 @@ class NotFoundError(Error, FileNotFoundError):
 
     kind = "not_found"
     exit_code = 3
+    _errno = errno.ENOENT
 
 
 class InvalidInputError(Error, ValueError):
@@ -135,6 +157,7 @@ class ConflictError(Error, FileExistsError):
 
     kind = "conflict"
     exit_code = 7
+    _errno = errno.EEXIST
 
 
 class UnavailableError(Error, ConnectionError):

@@ -13,6 +13,7 @@ from fsspec.implementations.local import LocalFileSystem, make_path_posix
 from fsspec.utils import check_contained, other_paths
 
 from lakerace._errors import UsageError
+from lakerace.files._os_errors import os_error
 
 if TYPE_CHECKING:
     from lakerace.files._store import Store
@@ -39,11 +40,7 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
 
     def _missing(self, name: str) -> OSError:
         """The error for a name that no file has."""
-        return (
-            IsADirectoryError(errno.EISDIR, "Is a directory", name)
-            if self._is_folder(name)
-            else FileNotFoundError(name)
-        )
+        return os_error(errno.EISDIR if self._is_folder(name) else errno.ENOENT, name)
 
     def expand_path(
         self,
@@ -69,7 +66,7 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
             except FileNotFoundError:
                 continue
         if not found:
-            raise FileNotFoundError(path)
+            raise os_error(errno.ENOENT, path)
         return sorted(found)
 
     def cat(self, path: Any, recursive: bool = False, on_error: str = "raise", **kwargs: Any) -> Any:
@@ -231,9 +228,9 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
             for name in names:
                 if self._is_folder(name):
                     if not recursive:
-                        raise IsAFolderError(f"{name or 'the store'}: a folder is removed with recursive=True only")
+                        raise IsAFolderError(errno.EISDIR, "a folder is removed with recursive=True only", name)
                 elif not self.store.exists(name):
-                    raise FileNotFoundError(name)
+                    raise os_error(errno.ENOENT, name)
             for name in names:
                 self._remove(name, recursive=recursive, maxdepth=maxdepth)
 
@@ -319,14 +316,14 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
 
     def _known(self, name: str) -> str:
         if not self.exists(name):
-            raise FileNotFoundError(name)
+            raise os_error(errno.ENOENT, name)
         return name
 
     def _check_folder_move(self, source: str, target: str) -> None:
         if _is_below(target, source):
             raise OSError(errno.EINVAL, "a folder can't be moved into itself", source, None, target)
         if self.store.exists(target):
-            raise NotADirectoryError(errno.ENOTDIR, "Not a directory", target)
+            raise os_error(errno.ENOTDIR, target)
 
     def _names_of(self, source: str) -> list[str]:
         """The files that go with a name: of it, and below it."""

@@ -27,6 +27,7 @@ from fsspec.transaction import Transaction
 from lakerace._errors import InvalidInputError, NotFoundError, UsageError
 from lakerace.files import _io
 from lakerace.files._fsspec_paths import PathCalls
+from lakerace.files._os_errors import os_error
 from lakerace.files._store import Store
 from lakerace.files._store_results import Stat
 
@@ -277,7 +278,7 @@ class LakeraceFileSystem(PathCalls):
                 pass
         if self._is_folder(path):
             return self._folder(path)
-        raise FileNotFoundError(path)
+        raise os_error(errno.ENOENT, path)
 
     def exists(self, path: str, **kwargs: Any) -> bool:
         path = self._strip_protocol(path)
@@ -320,41 +321,41 @@ class LakeraceFileSystem(PathCalls):
     def mkdir(self, path: str, create_parents: bool = True, **kwargs: Any) -> None:
         path = self._strip_protocol(path)
         if self.exists(path):
-            raise FileExistsError(path)
+            raise os_error(errno.EEXIST, path)
         parent = self._parent(path)
         if not create_parents and parent and not self._is_folder(parent):
-            raise FileNotFoundError(parent)
+            raise os_error(errno.ENOENT, parent)
         self._folders.add(path)
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
         path = self._strip_protocol(path)
         if not exist_ok and self.exists(path):
-            raise FileExistsError(path)
+            raise os_error(errno.EEXIST, path)
         if self.isfile(path):
-            raise NotADirectoryError(path)
+            raise os_error(errno.ENOTDIR, path)
         if path:
             self._folders.add(path)
 
     def rmdir(self, path: str) -> None:
         path = self._strip_protocol(path)
         if not self._is_folder(path):
-            raise NotADirectoryError(path) if self.store.exists(path) else FileNotFoundError(path)
+            raise os_error(errno.ENOTDIR if self.store.exists(path) else errno.ENOENT, path)
         if not path:
-            raise OSError(errno.EBUSY, "the root of a store can't be removed")
+            raise OSError(errno.EBUSY, "the root of a store can't be removed", path)
         if self.store._list(f"{path}/", "", 1) or any(one.startswith(f"{path}/") for one in self._made_folders()):
-            raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
+            raise os_error(errno.ENOTEMPTY, path)
         self._folders.discard(path)
 
     def cp_file(self, path1: str, path2: str, **kwargs: Any) -> None:
         source, target = self._strip_protocol(path1), self._strip_protocol(path2)
         if self.store.exists(source):
             if self._is_folder(target) and not self.store.exists(target):
-                raise IsADirectoryError(errno.EISDIR, "Is a directory", target)
+                raise os_error(errno.EISDIR, target)
             self.store.copy(source, target)
         elif self._is_folder(source):
             self.makedirs(target, exist_ok=True)
         else:
-            raise FileNotFoundError(source)
+            raise os_error(errno.ENOENT, source)
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **kwargs: Any) -> bytes:
         path = self._strip_protocol(path)
@@ -459,7 +460,7 @@ class LakeraceFileSystem(PathCalls):
             old = self.transaction.old(path) if "a" in mode else None
             return _TransactedFile(self.transaction, path, "error" if "x" in mode else "replace", old)
         if self._is_folder(path) and not self.store.exists(path):
-            raise IsADirectoryError(path)
+            raise os_error(errno.EISDIR, path)
         file: Any = self.store.open(path, mode if "b" in mode else mode + "b")
         if mode in {"r", "rb"}:
             # Where a block that ends with a delimiter ends, fsspec tells by it.
