@@ -88,8 +88,8 @@ def test_as_a_full_join_counts_them(tmp_path: Path, count: int, share: float, ke
     assert found.is_different == (wanted["inserted"] + wanted["deleted"] + wanted["changed"] > 0)
     summary = lr.diff(tmp_path / "a.parquet", tmp_path / "b.parquet", key=key, summary=True)
     assert counts(summary) == wanted
-    # Too little memory for any list of keys, and for whole partitions.
-    small = lr.diff(tmp_path / "a.parquet", tmp_path / "b.parquet", key=key, memory_limit=2000)
+    # The least memory that five columns may have.
+    small = lr.diff(tmp_path / "a.parquet", tmp_path / "b.parquet", key=key, memory_limit=114_688)
     assert counts(small) == wanted
     assert pl.DataFrame(summary.rows).height == 0
 
@@ -106,6 +106,20 @@ def test_as_a_full_join_counts_them(tmp_path: Path, count: int, share: float, ke
     left = [row for row in first.to_dicts() if deleted.get(tuple(row[name] for name in key)) != row]
     made = sorted(left + come.select(columns).to_dicts(), key=lambda row: row["id"])
     assert made == sorted(second.to_dicts(), key=lambda row: row["id"])
+
+
+def test_partitions_that_do_not_fit_are_divided(tmp_path: Path) -> None:
+    first = pl.DataFrame({"id": range(60_000)}).with_columns(text=pl.format("{}" + "x" * 40, pl.col("id")))
+    second = first.with_columns(text=pl.col("text") + "!").filter(pl.col("id") % 7 > 0)
+    first.write_parquet(tmp_path / "a.parquet")
+    second.write_parquet(tmp_path / "b.parquet")
+    found = lr.diff(tmp_path / "a.parquet", tmp_path / "b.parquet", key="id", memory_limit=65_536)
+    assert counts(found) == joined(first, second, ["id"])
+    rows = pl.DataFrame(found.rows)
+    made = rows.filter(pl.col("_change_type") == "update_postimage").select("id", "text").sort("id")
+    assert_frame_equal(made, second.sort("id"))
+    gone = rows.filter(pl.col("_change_type") == "delete")["id"].sort()
+    assert gone.to_list() == list(range(0, 60_000, 7))
 
 
 def test_any_two_kinds_of_locations(tmp_path: Path) -> None:

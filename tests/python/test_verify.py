@@ -154,7 +154,7 @@ def test_what_can_not_be_proven_stays_and_is_named(table: Path, damage: str) -> 
 def test_keys_in_two_rows_are_named(table: Path) -> None:
     # By a writer that knows no keys.
     deltalake.write_deltalake(table, rows(7, 8), mode="append")
-    for limit in (None, 64):
+    for limit in (None, 65_536):
         report = lr.Table(table).verify(memory_limit=limit)
         assert [finding.subject for finding in report.findings] == ["key"]
         assert "id=7" in report.findings[0].problem

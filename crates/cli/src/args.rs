@@ -277,10 +277,10 @@ pub(crate) struct DeleteArgs {
     #[arg(long, value_name = "SRC")]
     pub(crate) keys: Option<String>,
     /// The columns of the key. Default: those that the table names (lakerace.primaryKey).
-    #[arg(long, value_name = "A,B", requires = "keys")]
+    #[arg(long, value_name = "A,B", conflicts_with = "filter")]
     pub(crate) key: Option<CommaList>,
     /// Approximate memory for keys and buffers. Default: 1 GiB.
-    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes, requires = "keys")]
+    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes, conflicts_with = "filter")]
     pub(crate) memory_limit: Option<u64>,
     /// Enable deletion vectors on a table that lacks them: rows are hidden without rewriting files, and readers of the
     /// table have to support them.
@@ -290,7 +290,7 @@ pub(crate) struct DeleteArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// The format of the keys' source, where its name does not say it.
-    #[arg(long, value_parser = value::file_format(), value_name = "FORMAT", requires = "keys")]
+    #[arg(long, value_parser = value::file_format(), value_name = "FORMAT", conflicts_with = "filter")]
     pub(crate) input_format: Option<&'static FileFormat>,
     #[command(flatten)]
     pub(crate) durability: DurabilityArgs,

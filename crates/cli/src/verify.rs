@@ -9,13 +9,12 @@ use crate::{failure, human, stdout};
 
 /// Verifies a table; returns the exit code: that of damage if some remains.
 pub(crate) fn run(args: &VerifyArgs, session: &Session) -> Result<u8> {
-    let default = VerifyOptions::default();
     let options = VerifyOptions {
         deep: args.deep,
         repair: args.repair,
         drop_empty_entry: args.drop_empty_entry,
         key: args.key.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
-        memory_bytes: args.memory_limit.unwrap_or(default.memory_bytes),
+        memory_bytes: args.memory_limit,
     };
     let verified = {
         let _progress = session.progress();

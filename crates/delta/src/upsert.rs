@@ -47,6 +47,7 @@ use arrow::array::RecordBatch;
 use delta_kernel::transaction::UpdateTableOperation;
 use lakerace_format::{Batches, WriteOptions};
 use lakerace_io::address_space::memory_within;
+use lakerace_io::memory_limit::check_memory;
 use lakerace_io::threads::spawn_or_run;
 use lakerace_io::{Error, ErrorKind, Result};
 use roaring::RoaringTreemap;
@@ -69,7 +70,7 @@ use crate::commit::{CommitFence, PendingCommit, WriteBase, latest};
 use crate::delete::DeletePlan;
 use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, RowDependency, change};
 use crate::snapshot::files::TableFile;
-use crate::write::{DataFiles, Evolve, PublishedFiles, check_memory, within_memory};
+use crate::write::{DataFiles, Evolve, PublishedFiles, within_memory};
 use crate::{Snapshot, Table, VersionSpec, deletion_vector};
 
 /// The options of an upsert.

@@ -18,6 +18,7 @@ mod state;
 mod statistics;
 
 use lakerace_io::address_space::memory_within;
+use lakerace_io::memory_limit::check_memory;
 use lakerace_io::option::{DROP_EMPTY_ENTRY, KEY, REPAIR};
 use lakerace_io::{Error, ErrorKind, Result};
 
@@ -28,7 +29,7 @@ use crate::snapshot::files::TableFile;
 use crate::{Snapshot, Table};
 
 /// The options of a verification.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VerifyOptions {
     /// Read all values, and hold the log's statistics against them.
     pub deep: bool,
@@ -38,26 +39,14 @@ pub struct VerifyOptions {
     pub drop_empty_entry: bool,
     /// The columns that should identify a row; none: the table's own key (`lakerace.primaryKey`).
     pub key: Vec<String>,
-    /// Memory for the search for keys in several rows.
-    pub memory_bytes: u64,
+    /// Memory for the search for keys in several rows; `None`: 512 MiB.
+    pub memory_bytes: Option<u64>,
 }
 
 /// Memory for keys, unless options say otherwise.
 const MEMORY_BYTES: u64 = 512 << 20;
 /// Rounds of repair: an entry that is put back may let a checkpoint be written again.
 const ROUNDS: usize = 3;
-
-impl Default for VerifyOptions {
-    fn default() -> Self {
-        Self {
-            deep: false,
-            repair: false,
-            drop_empty_entry: false,
-            key: Vec::new(),
-            memory_bytes: memory_within(MEMORY_BYTES),
-        }
-    }
-}
 
 /// The outcome of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -103,6 +92,7 @@ pub fn verify(table: &Table, options: &VerifyOptions) -> Result<Verified> {
     if options.drop_empty_entry && !options.repair {
         return Err(Error::usage(format!("{DROP_EMPTY_ENTRY} is a repair")).advice(format!("add {REPAIR}")));
     }
+    check_limit(table, options)?;
     let mut verified = Verified::default();
     let log = check_log(table, options, &mut verified)?;
     verified.entries = log.entries;
@@ -140,6 +130,18 @@ pub fn verify(table: &Table, options: &VerifyOptions) -> Result<Verified> {
     Ok(verified)
 }
 
+/// Returns an error where the limit of memory is too small for the table's columns, before anything is repaired. A table
+/// that can't be opened has none.
+fn check_limit(table: &Table, options: &VerifyOptions) -> Result<()> {
+    let Some(bytes) = options.memory_bytes else { return Ok(()) };
+    match table.snapshot(None) {
+        Ok(snapshot) => {
+            check_memory(bytes, snapshot.schema().fields().len()).map_err(|error| error.at(table.location()))
+        }
+        Err(_) => Ok(()),
+    }
+}
+
 /// Looks for keys in several rows, or notes why not.
 fn check_keys(
     snapshot: &Snapshot,
@@ -153,7 +155,8 @@ fn check_keys(
     let reason = match (key.is_empty(), left_out) {
         (true, _) => format!("neither the table (lakerace.primaryKey) nor {} names a key", KEY.to("A,B")),
         (false, 0) => {
-            verified.key = keys::check(snapshot, sound, key, options.memory_bytes, &mut verified.findings)?;
+            let memory_bytes = options.memory_bytes.unwrap_or_else(|| memory_within(MEMORY_BYTES));
+            verified.key = keys::check(snapshot, sound, key, memory_bytes, &mut verified.findings)?;
             return Ok(());
         }
         (false, _) => format!("{left_out} of {} files are damaged", verified.files),

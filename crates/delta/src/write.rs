@@ -38,7 +38,7 @@ pub use self::evolve::{Evolve, may_widen};
 pub(crate) use self::evolve::{EvolvedSchema, evolve};
 pub use self::existing_table::check_existing;
 pub(crate) use self::files::DataFiles;
-pub(crate) use self::memory::{check_memory, streamed_within_memory, within_memory};
+pub(crate) use self::memory::{streamed_within_memory, within_memory};
 pub use self::pending::{AppTransaction, PendingFile, TableFileWriter, commit_files, discard_files, has_transaction};
 pub(crate) use self::pending::{counts, hand_over, published};
 pub(crate) use self::published::{AddedFile, PublishedFiles};
@@ -55,6 +55,7 @@ use crate::{Snapshot, Table};
 
 use self::by_key::{ByKey, InOrder};
 use self::foreign_files::check_folder;
+use self::memory::limited;
 use self::new_table::check_new_table;
 use self::types::table_types;
 use crate::protocol::DELETION_VECTORS;
@@ -225,13 +226,7 @@ impl CommitPart {
         let state = commit.write_state().map_err(named)?;
         let targets = commit.targets(&state).map_err(named)?;
         let by_key = ByKey::new(schema, &key, table.job().options().threads, write.options.memory_bytes);
-        let options = match write.options.memory_bytes.filter(|_| by_key.is_some()) {
-            Some(bytes) => {
-                check_memory(bytes, schema.fields().len()).map_err(named)?;
-                within_memory(&write.options, bytes, schema.fields().len())
-            }
-            None => write.options.clone(),
-        };
+        let options = limited(&write.options, schema.fields().len(), by_key.is_some()).map_err(named)?;
         let files = DataFiles::new(table, schema, &targets, state, &options).map_err(named)?;
         let files = files.checked_by(commit.row_checks(schema, &targets).map_err(named)?);
         Ok(Self { files, by_key, commit, made_nullable, only_adds })

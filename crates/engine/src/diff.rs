@@ -17,6 +17,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::util::display::array_value_to_string;
 use lakerace_format::schema_text::print_type;
 use lakerace_format::suggestions::column_not_found;
+use lakerace_io::memory_limit::check_memory;
 use lakerace_io::option::{COLUMNS, KEY};
 use lakerace_io::{Error, Job, Result};
 use serde::Serialize;
@@ -161,7 +162,7 @@ impl RowDiff {
     /// Opens both sides.
     ///
     /// # Errors
-    /// `NotFound` for a column of the key that a side lacks; `Usage` without a key.
+    /// `NotFound` for a column of the key that a side lacks; `Usage` without a key, or with too little memory.
     pub fn open(first: &str, second: &str, options: &DiffOptions, job: &Job) -> Result<Self> {
         let (first_scan, second_scan) =
             (Scan::open_unchecked(first, &options.first, job)?, Scan::open_unchecked(second, &options.second, job)?);
@@ -181,6 +182,9 @@ impl RowDiff {
                 let known = schema.fields().iter().map(|field| field.name().as_str());
                 return Err(column_not_found(missing, known).at(name));
             }
+        }
+        if let Some(bytes) = options.memory_bytes {
+            check_memory(bytes, common.len()).map_err(|error| error.at(shown(first)))?;
         }
         let found = Diff {
             first_columns: names(&first_schema, &second_schema, false),

@@ -20,6 +20,7 @@ pub mod internals;
 mod job;
 mod location;
 mod location_check;
+pub mod memory_limit;
 mod meter;
 pub mod nearest;
 pub mod open_files;

@@ -404,13 +404,12 @@ impl<'py> Keywords<'py> {
     }
 
     pub(crate) fn verify(&self) -> PyResult<VerifyOptions> {
-        let default = VerifyOptions::default();
         Ok(VerifyOptions {
             deep: self.get("deep")?.unwrap_or(false),
             repair: self.get("repair")?.unwrap_or(false),
             drop_empty_entry: self.get("drop_empty_entry")?.unwrap_or(false),
             key: self.get("key")?.unwrap_or_default(),
-            memory_bytes: self.positive_bytes("memory_limit")?.unwrap_or(default.memory_bytes),
+            memory_bytes: self.positive_bytes("memory_limit")?,
         })
     }
 

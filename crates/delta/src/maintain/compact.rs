@@ -26,6 +26,7 @@ use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation, 
 use lakerace_format::sort::RowSorter;
 use lakerace_format::{Batches, Expr, InputFile, ParquetSource, ReadRequest, Source, WriteOptions};
 use lakerace_io::address_space::memory_within;
+use lakerace_io::memory_limit::check_memory;
 use lakerace_io::{Error, Object, Result};
 use roaring::RoaringTreemap;
 
@@ -35,9 +36,7 @@ use crate::commit::outcome::EntryOutcome;
 use crate::commit::scan_rows::scan_rows;
 use crate::commit::{CommitAction, PendingCommit, TargetColumns, WriteBase, selected};
 use crate::snapshot::files::TableFile;
-use crate::write::{
-    AddedFile, DataFiles, PublishedFiles, check_memory, check_row_tracking, other_rows, streamed_within_memory,
-};
+use crate::write::{AddedFile, DataFiles, PublishedFiles, check_row_tracking, other_rows, streamed_within_memory};
 use crate::{Snapshot, Table, deletion_vector};
 
 /// The order of rows in new files.

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use lakerace_io::memory_limit::check_memory;
 use lakerace_io::option::ENABLE_DELETION_VECTORS;
 use lakerace_io::{Error, Result};
 use serde::Serialize;
 
 use super::key_windows::{KeyProbe, KeyWindows};
 use super::row_mapping::RowMapping;
-use super::{SourceRows, UpsertAttempt, UpsertKind, UpsertOptions, at_rows, check_memory, place_of_rows};
+use super::{SourceRows, UpsertAttempt, UpsertKind, UpsertOptions, at_rows, place_of_rows};
 use crate::Table;
 use crate::protocol::{VectorSupport, vectors};
 use crate::snapshot::files::TableFile;

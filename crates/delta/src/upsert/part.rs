@@ -10,6 +10,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use delta_kernel::transaction::UpdateTableOperation;
 use lakerace_format::{Constants, InputFile, ParquetSource, ReadRequest, Source};
+use lakerace_io::memory_limit::check_memory;
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,7 @@ use crate::probe::RowProbe;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::partitions::Partitions;
 use crate::snapshot::statistics::FileStatistics;
-use crate::write::{AddedFile, PendingFile, PublishedFiles, check_memory, hand_over, published};
+use crate::write::{AddedFile, PendingFile, PublishedFiles, hand_over, published};
 use crate::{AppTransaction, CommitFence, Snapshot, Table, VersionSpec, has_transaction};
 
 /// The work of a process for an upsert. Its files are visible in the table's folder, and no part of the table yet.

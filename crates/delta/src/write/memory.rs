@@ -1,27 +1,19 @@
 //! The share of a limit of memory for files under way.
 
 use lakerace_format::WriteOptions;
-use lakerace_io::option::MEMORY_LIMIT;
-use lakerace_io::{Error, Result};
-
-/// Memory that there must be for each column, and twice for the rest.
-const LEAST_COLUMN_BYTES: u64 = 16 << 10;
+use lakerace_io::Result;
+use lakerace_io::memory_limit::check_memory;
 
 /// Bytes of a column in a row group at least, and of all columns together, where memory is little.
 const LEAST_CHUNK_BYTES: u64 = 64 << 10;
 const LEAST_ROW_GROUP_BYTES: u64 = 16 << 20;
 
-/// Returns an error where a memory limit is too small for some rows and a buffer for each of so many columns.
-pub(crate) fn check_memory(memory_bytes: u64, columns: usize) -> Result<()> {
-    let least = LEAST_COLUMN_BYTES * (columns as u64 + 2);
-    if memory_bytes >= least {
-        return Ok(());
-    }
-    let plural = if columns == 1 { "" } else { "s" };
-    Err(Error::usage(format!(
-        "a memory limit of {memory_bytes} bytes is too small for rows of {columns} column{plural}"
-    ))
-    .advice(format!("allow {least} bytes or more with {MEMORY_LIMIT}")))
+/// The options of files with so many columns, within the limit of memory that the options name. Rows that are sorted by
+/// key share it with the row groups.
+pub(super) fn limited(options: &WriteOptions, columns: usize, is_sorted: bool) -> Result<WriteOptions> {
+    let Some(bytes) = options.memory_bytes else { return Ok(options.clone()) };
+    check_memory(bytes, columns)?;
+    Ok(if is_sorted { within_memory(options, bytes, columns) } else { options.clone() })
 }
 
 /// Limits the row groups of files with so many columns by memory: two of them fit into a quarter of it, or, unless

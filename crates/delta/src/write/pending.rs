@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::by_key::ByKey;
 use super::files::DataFiles;
-use super::memory::{check_memory, within_memory};
+use super::memory::limited;
 use super::published::{AddedFile, PublishedFiles};
 use super::replace::{Replaced, ReplacedPartitions};
 use super::replace_where::ReplacedWhere;
@@ -94,13 +94,7 @@ impl TableFileWriter {
         let state = commit.write_state().map_err(named)?;
         let targets = commit.targets(&state).map_err(named)?;
         let by_key = ByKey::new(schema, &key, table.job().options().threads, options.memory_bytes);
-        let options = match options.memory_bytes.filter(|_| by_key.is_some()) {
-            Some(bytes) => {
-                check_memory(bytes, schema.fields().len()).map_err(named)?;
-                within_memory(options, bytes, schema.fields().len())
-            }
-            None => options.clone(),
-        };
+        let options = limited(options, schema.fields().len(), by_key.is_some()).map_err(named)?;
         let files = DataFiles::new(table, schema, &targets, state, &options).map_err(named)?;
         let files = files.checked_by(commit.row_checks(schema, &targets).map_err(named)?);
         Ok(Self { files, by_key })

@@ -419,7 +419,7 @@ fn deletion_vectors_are_read() {
 fn keys_in_several_rows_are_named() {
     let folder = table();
     append(&open(folder.path()), 7..9, "again");
-    for memory_bytes in [1 << 20, 64] {
+    for memory_bytes in [None, Some(1 << 20), Some(1 << 16)] {
         let options = VerifyOptions { memory_bytes, ..VerifyOptions::default() };
         let found = verify(&open(folder.path()), &options).unwrap();
         only(&found, Subject::Key, &["2 keys", "id=7", "id=8", " row "]);

@@ -18,6 +18,7 @@ use lakerace_delta::DELTA;
 use lakerace_format::suggestions::listed;
 use lakerace_format::{FileFormat, ReadRequest, Sink, Source, Written};
 use lakerace_io::address_space::memory_within;
+use lakerace_io::memory_limit::check_memory;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{FILE_BYTES, MODE, Mention, OUTPUT, OVERWRITE, PARTS, TABLES, TPCH_FORMAT, mentions};
 use lakerace_io::threads::spawn_or_run;
@@ -209,6 +210,11 @@ impl Generation {
         options.check_refresh()?;
         if options.tables.is_empty() {
             options.tables = Table::ALL.to_vec();
+        }
+        if let Some(bytes) = options.memory_bytes {
+            let columns =
+                |table: &Table| TpchSource::new(Spec::new(*table, options.scale), job).schema().fields().len();
+            check_memory(bytes, options.tables.iter().map(columns).max().unwrap_or_default())?;
         }
         let is_refresh = options.refresh.is_some();
         let mut seen = HashSet::new();
