@@ -232,6 +232,35 @@ def test_a_column_that_the_table_lacks(tmp_path: Path) -> None:
     assert list(lr.scan(target).rows()) == [(1, None), (2, "b")]
 
 
+@pytest.mark.parametrize(
+    ("declared", "row"),
+    [
+        ("v TEXT UNIQUE", {"id": 2, "v": "a"}),
+        ("v TEXT NOT NULL", {"id": 2, "v": None}),
+        ("v TEXT CHECK (v <> 'b')", {"id": 2, "v": "b"}),
+        ("v TEXT, UNIQUE (v, id)", {"id": 1, "v": "a"}),
+        ("v TEXT, CONSTRAINT named CHECK (id < 2)", {"id": 2, "v": "b"}),
+    ],
+)
+def test_a_table_that_is_replaced_is_named_where_a_constraint_fails(
+    tmp_path: Path, declared: str, row: dict[str, object]
+) -> None:
+    database, target, dead = tmp_path / "a.db", f"sqlite:{tmp_path / 'a.db'}#t", tmp_path / "dead.jsonl"
+    change(database, f"CREATE TABLE t (id INTEGER, {declared})")
+    change(database, "INSERT INTO t VALUES (1, 'a')")
+    # What SQLite says of the row itself.
+    with pytest.raises(sqlite3.IntegrityError) as refused:
+        change(database, f"INSERT INTO t VALUES ({row['id']}, {'NULL' if row['v'] is None else repr(row['v'])})")
+    rows = pa.Table.from_pylist([{"id": 1, "v": "a"}, row], pa.schema({"id": pa.int64(), "v": pa.string()}))
+    with pytest.raises(lr.Error) as raised:
+        lr.copy(rows, target, mode="overwrite")
+    assert str(refused.value) in str(raised.value)
+    assert "_lakerace" not in str(raised.value)
+    assert rows_of(database, "SELECT * FROM t") == [(1, "a")]
+    lr.copy(rows, target, mode="overwrite", dead_letter=dead)
+    assert json.loads(dead.read_text())["reason"] == str(refused.value)
+
+
 def test_rejected_rows_go_to_the_dead_letter_file(tmp_path: Path) -> None:
     target, dead = f"sqlite:{tmp_path / 'a.db'}#t", tmp_path / "dead.jsonl"
     rows = pa.table({"id": [1, 2, 2, None, 3], "x": [0.5, float("nan"), 2.0, 3.0, 4.0], "secret": ["canary"] * 5})

@@ -3,17 +3,25 @@
 use lakerace_io::{Error, ErrorKind};
 use rusqlite::ErrorCode;
 
+use super::location::ASIDE;
+
 /// Converts an error of SQLite, by the action that it requires of the user.
 pub(super) fn failed(error: rusqlite::Error) -> Error {
     let (kind, message, advice) = of_code(error.sqlite_error_code());
-    let text = match &error {
+    let text = text_of(&error);
+    let message = if message.is_empty() { text } else { format!("{message} ({text})") };
+    let made = Error::new(kind, message).caused_by(error);
+    if advice.is_empty() { made } else { made.advice(advice) }
+}
+
+/// The text of an error of SQLite. It names a table that is replaced where SQLite names the one that takes its place.
+pub(super) fn text_of(error: &rusqlite::Error) -> String {
+    let text = match error {
         rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),
         rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
         other => other.to_string(),
     };
-    let message = if message.is_empty() { text } else { format!("{message} ({text})") };
-    let made = Error::new(kind, message).caused_by(error);
-    if advice.is_empty() { made } else { made.advice(advice) }
+    text.replace(ASIDE, "")
 }
 
 fn of_code(code: Option<ErrorCode>) -> (ErrorKind, &'static str, &'static str) {

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use lakerace_io::{Error, Result};
 use percent_encoding::percent_decode_str;
 
+/// Tables on their way to replace others have this in front of their names.
+pub(super) const ASIDE: &str = "_lakerace_new_";
+
 /// The relation of a database that is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TableRelation {

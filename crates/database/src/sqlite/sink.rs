@@ -18,7 +18,7 @@ use super::catalog::{self, KnownLoad};
 use super::connect::to_write;
 use super::decode::EXACT_IN_FLOAT;
 use super::encode::{BoundValues, as_floats, refuse_unreadable};
-use super::error::failed;
+use super::error::{failed, text_of};
 use super::location::{DatabasePlace, TableRelation, quoted};
 use super::mark::TableFingerprint;
 use super::state::check_owner;
@@ -409,16 +409,15 @@ impl RowRejection {
     }
 
     fn from_error(error: &rusqlite::Error) -> Self {
-        let reason = match error {
-            rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),
-            other => other.to_string(),
-        };
         let unique = [
             rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE,
             rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY,
             rusqlite::ffi::SQLITE_CONSTRAINT_ROWID,
         ];
-        Self { reason, is_duplicate: error.sqlite_extended_error_code().is_some_and(|code| unique.contains(&code)) }
+        Self {
+            reason: text_of(error),
+            is_duplicate: error.sqlite_extended_error_code().is_some_and(|code| unique.contains(&code)),
+        }
     }
 }
 

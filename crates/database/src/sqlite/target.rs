@@ -17,14 +17,11 @@ use super::error::failed;
 use super::infer::is_time;
 use super::json;
 use super::kind::{StorageClass, TypeAffinity};
-use super::location::quoted;
+use super::location::{ASIDE, quoted};
 use super::sink::table_schema;
 use super::state::forget_states;
 use super::time_form::TimestampForm;
 use crate::{SinkOptions, WriteMode};
-
-/// Tables on their way to replace others have this in front of their names.
-const ASIDE: &str = "_lakerace_new_";
 
 /// The name of the table that is to replace another one.
 pub(super) fn name_aside(table: &str) -> String {
