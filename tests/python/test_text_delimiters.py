@@ -7,8 +7,11 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import duckdb
+import pyarrow.csv
 import pytest
 from conftest import TIMEOUT_SECONDS, command, ok, run
+
+import lakerace as lr
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,3 +72,34 @@ def test_names_that_give_the_delimiter(tmp_path: Path) -> None:
 def test_a_column_of_texts_has_no_warning(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("note\na;b\nc\n")
     assert "one column" not in ok("scan", tmp_path / "a.csv").err
+
+
+@pytest.mark.parametrize("delimiter", [";", "|", "\t"])
+@pytest.mark.parametrize("form", ['"a"{0}"b"\n"1"{0}"2"\n', '"a"{0}b\n"x,y"{0}2\n', '"a, b"{0}"c"\n"1"{0}"2"\n'])
+def test_quoted_text_of_other_delimiters_is_an_error_that_names_it(tmp_path: Path, form: str, delimiter: str) -> None:
+    content = form.format(delimiter).encode()
+    file = tmp_path / "rows.csv"
+    file.write_bytes(content)
+    for place, given in ((file, b""), ("-", content)):
+        done = subprocess.run(
+            command("scan", place, "--input-format", "csv"),
+            input=given,
+            capture_output=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+        err = done.stderr.decode()
+        assert (done.returncode, done.stdout) == (4, b"")
+        assert "the first row can't be read" in err
+        shown = delimiter.replace("\t", r"\t")
+        assert f"each of the first lines has 2 fields between '{shown}': use --delimiter '{shown}'" in err, err
+    # As another implementation reads it.
+    wanted = pyarrow.csv.read_csv(file, parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter)).to_pylist()
+    assert lr.scan(file, delimiter=delimiter).to_arrow().to_pylist() == wanted
+
+
+def test_quoted_text_without_another_delimiter_has_other_advice(tmp_path: Path) -> None:
+    for content in ('"a"x\n1\n', '"a";"b"\n"1";"2";"3"\n'):
+        (tmp_path / "rows.csv").write_text(content)
+        with pytest.raises(lr.InvalidInputError, match="check quote"):
+            lr.scan(tmp_path / "rows.csv")

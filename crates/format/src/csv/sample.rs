@@ -76,9 +76,11 @@ impl FileSample {
             }
         };
         let fields = record_fields(&self.text[at..end], rules).map_err(|e| {
-            Error::new(e.kind(), format!("the first row can't be read: {}", e.message()))
-                .at(&self.url)
-                .advice(format!("check {QUOTE}, and set an encoding other than UTF-8 with {ENCODING}"))
+            let advice = match self.better_delimiter(at, end, rules) {
+                Some((lines, delimiter)) => format!("{lines}: use {}", DELIMITER.to(char::from(delimiter))),
+                None => format!("check {QUOTE}, and set an encoding other than UTF-8 with {ENCODING}"),
+            };
+            Error::new(e.kind(), format!("the first row can't be read: {}", e.message())).at(&self.url).advice(advice)
         })?;
         self.header_at = at;
         if rules.header {
@@ -142,17 +144,28 @@ impl FileSample {
             return None;
         }
         let start = if rules.header { self.header_at } else { self.rows_at };
-        let text = &self.text[start..];
-        let (delimiter, fields) = other_delimiter(text, self.is_whole, rules)?;
+        let (lines, delimiter) = self.delimited_lines(start, rules)?;
         let option = |delimiter: u8| DELIMITER.to(char::from(delimiter));
         Some(format!(
-            "{}: there is one column, but each of the first lines has {fields} fields between {:?}: use {}, or {} for one \
-             column",
+            "{}: there is one column, but {lines}: use {}, or {} for one column",
             self.url,
-            char::from(delimiter),
             option(delimiter),
             option(rules.delimiter),
         ))
+    }
+
+    /// Another delimiter by which the first record, which can't be read, has fields; and the same of the lines, in words.
+    fn better_delimiter(&self, start: usize, end: usize, rules: &DialectRules) -> Option<(String, u8)> {
+        let (lines, delimiter) = self.delimited_lines(start, rules)?;
+        let other = DialectRules { delimiter, ..rules.clone() };
+        record_fields(&self.text[start..end], &other).ok().map(|_| (lines, delimiter))
+    }
+
+    /// Another delimiter that all lines have equally often, in words and as a character.
+    fn delimited_lines(&self, start: usize, rules: &DialectRules) -> Option<(String, u8)> {
+        let (delimiter, fields) = other_delimiter(&self.text[start..], self.is_whole, rules)?;
+        let between = char::from(delimiter);
+        Some((format!("each of the first lines has {fields} fields between {between:?}"), delimiter))
     }
 
     /// The end of the last whole row of the sample.
