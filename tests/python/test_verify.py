@@ -151,6 +151,61 @@ def test_what_can_not_be_proven_stays_and_is_named(table: Path, damage: str) -> 
     assert {path: path.read_bytes() for path in table.rglob("*") if path.is_file()} == before
 
 
+#: Statistics, and whether they are damaged.
+STATISTICS = {
+    "": False,
+    "{}": False,
+    '{"nullCount":{}}': False,
+    '{"numRecords":10': True,
+    '{"numRecords":10,"minValues":{"id":}}': True,
+    "not JSON": True,
+    "[]": True,
+}
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_statistics_of_an_entry_that_are_no_json_are_named(table: Path, statistics: str) -> None:
+    lines = [json.loads(line) for line in entry(table, 9).read_text().splitlines()]
+    added = [line["add"] for line in lines if "add" in line]
+    names = [one["path"] for one in added]
+    for one in added:
+        one["stats"] = statistics
+    entry(table, 9).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    report = lr.Table(table).verify()
+    found = [finding for finding in report.findings if finding.subject == "statistics"]
+    assert report.findings == found
+    assert len(found) == (len(names) if STATISTICS[statistics] else 0)
+    for name, finding in zip(names, found, strict=False):
+        assert finding.place == f"{table}/_delta_log/{9:020}.json"
+        assert finding.problem == f'the statistics that version 9 has of "{name}" can\'t be parsed as JSON'
+    assert dict(lr.scan(table).rows()) == MODEL
+    # Rewritten files have statistics again, which others parse, too.
+    lr.Table(table).compact(sort_by="id")
+    assert deltalake.DeltaTable(table).to_pyarrow_table().num_rows == len(MODEL)
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_statistics_of_a_checkpoint_that_are_no_json_are_named(table: Path, statistics: str) -> None:
+    file = log(table, f"{8:020}.checkpoint.parquet")
+    whole = pq.read_table(file)
+    rows = whole["add"].to_pylist()
+    changed = next(row for row in rows if row is not None)
+    changed["stats"] = statistics
+    damaged = whole.set_column(
+        whole.schema.get_field_index("add"), whole.schema.field("add"), pa.array(rows, whole.schema.field("add").type)
+    )
+    pq.write_table(damaged, file)
+    report = lr.Table(table).verify()
+    found = [finding for finding in report.findings if finding.subject == "statistics"]
+    assert len(found) == STATISTICS[statistics], report.findings
+    assert report.findings == found
+    for finding in found:
+        assert finding.place == f"{table}: the checkpoint of version 8"
+        path = changed["path"]
+        assert finding.problem == f'the statistics that version 8 has of "{path}" can\'t be parsed as JSON'
+    assert run("verify", table).code == (5 if found else 0)
+
+
 def test_keys_in_two_rows_are_named(table: Path) -> None:
     # By a writer that knows no keys.
     deltalake.write_deltalake(table, rows(7, 8), mode="append")

@@ -58,6 +58,17 @@ const MOST_BYTES: u64 = 1 << 60;
 
 /// Reads the log: one pass over the checkpoint and the entries after it.
 pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
+    list_with(snapshot, |_| {})
+}
+
+/// Reads the log like [`list`]; also returns the paths of the files whose statistics are no JSON.
+pub(crate) fn list_checked(snapshot: &Snapshot) -> Result<(TableFiles, Vec<String>)> {
+    let mut damaged = Vec::new();
+    let files = list_with(snapshot, |rows| damaged.extend(rows.damaged_statistics()))?;
+    Ok((files, damaged))
+}
+
+fn list_with(snapshot: &Snapshot, mut look: impl FnMut(&FileRows<'_>)) -> Result<TableFiles> {
     let table = snapshot.table();
     let partitions = partition_fields(snapshot)?;
     let mut files = Vec::new();
@@ -78,7 +89,9 @@ pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
     let batches = batches.map_err(|error| unreadable_value(snapshot).unwrap_or(error))?;
     for batch in batches {
         table.job().check()?;
-        FileRows::from_batch(&batch)?.append(snapshot, &partitions, &mut files)?;
+        let rows = FileRows::from_batch(&batch)?;
+        look(&rows);
+        rows.append(snapshot, &partitions, &mut files)?;
     }
     // The log returns them in an order that would not survive its next checkpoint.
     files.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
@@ -160,6 +173,14 @@ impl<'a> FileRows<'a> {
         })
     }
 
+    /// The paths of the files whose statistics are no JSON.
+    fn damaged_statistics(&self) -> Vec<String> {
+        let columns = (self.batch.column_by_name("path"), self.batch.column_by_name("stats"));
+        let (Some(paths), Some(texts)) = columns else { return Vec::new() };
+        let damaged = (0..self.batch.num_rows()).filter(|row| text(texts, *row).is_some_and(are_damaged));
+        damaged.filter_map(|row| text(paths, row).map(str::to_owned)).collect()
+    }
+
     fn append(self, snapshot: &Snapshot, partitions: &[(Field, String)], files: &mut Vec<TableFile>) -> Result<()> {
         let column = |name: &str| {
             self.batch.column_by_name(name).ok_or_else(|| Error::internal(format!("the kernel returned no {name}")))
@@ -232,6 +253,11 @@ fn text(array: &ArrayRef, row: usize) -> Option<&str> {
 fn long(array: &ArrayRef, row: usize) -> Option<i64> {
     let array = array.as_primitive_opt::<Int64Type>()?;
     array.is_valid(row).then(|| array.value(row))
+}
+
+/// Returns true if the statistics of a file are not the text of a JSON object. An empty text means none.
+pub(crate) fn are_damaged(statistics: &str) -> bool {
+    !statistics.trim().is_empty() && JsonObject::parse(statistics).is_none()
 }
 
 /// The rows of a file by its statistics, where these say so soundly.

@@ -189,6 +189,8 @@ impl LogReplay<'_> {
         }
         self.note_other_copies(version, &name, &bytes)?;
         self.note_misfits(&name, &actions);
+        let damaged = actions.added.iter().filter(|file| file.statistics.is_damaged).map(|file| file.path.as_str());
+        self.note_statistics(&self.url(&name), version, damaged);
         let is_proven = matched == Some(true) || (matched.is_none() && is_counted(&bytes));
         self.note_names(&actions);
         self.hypotheses.iter_mut().for_each(|hypothesis| hypothesis.state.apply(&actions, is_proven));
@@ -211,6 +213,15 @@ impl LogReplay<'_> {
                 "compare this entry and those before it with a backup: one of them may be that of another version";
             self.check.findings.push(Finding::new(Subject::Entry, place.clone(), problem, advice));
         }
+    }
+
+    /// Notes files of a version whose statistics are no JSON.
+    fn note_statistics<'b>(&mut self, place: &str, version: u64, damaged: impl Iterator<Item = &'b str>) {
+        self.check.findings.extend(damaged.map(|path| {
+            let problem = format!("the statistics that version {version} has of {path:?} can't be parsed as JSON");
+            let advice = "restore it from a backup, or let compact rewrite the file: filters can't leave it out";
+            Finding::new(Subject::Statistics, place.to_owned(), problem, advice)
+        }));
     }
 
     /// Copies of an entry that is whole and differs from them.
@@ -350,7 +361,10 @@ impl LogReplay<'_> {
         self.check.checkpoints += 1;
         let place = format!("{}: the checkpoint of version {version}", self.table.location());
         let read = match checkpoint::read(self.table, version) {
-            Ok(read) => read,
+            Ok((read, damaged)) => {
+                self.note_statistics(&place, version, damaged.iter().map(String::as_str));
+                read
+            }
             Err(error) if is_damage(&error) || error.kind() == ErrorKind::Internal => {
                 let mut finding = Finding::of_error(Subject::Checkpoint, place, &error);
                 if self.check.state.is_some() {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::Snapshot;
 use crate::log::stated_files::StatedFiles;
-use crate::snapshot::files::TableFile;
+use crate::snapshot::files::{TableFile, are_damaged};
 
 /// A line of an entry.
 #[derive(Deserialize)]
@@ -31,9 +31,18 @@ pub(super) struct LoggedFile {
     pub size: Option<u64>,
     pub deletion_vector: Option<LoggedVector>,
     data_change: Option<bool>,
-    /// Its rows, as its statistics count them.
-    #[serde(default, rename = "stats", deserialize_with = "row_count")]
+    /// Its statistics, as far as they are looked at.
+    #[serde(default, rename = "stats", deserialize_with = "logged_statistics")]
+    pub statistics: LoggedStatistics,
+}
+
+/// The statistics of a file in an entry.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LoggedStatistics {
+    /// Its rows, as they count them.
     rows: Option<u64>,
+    /// True if they are no JSON.
+    pub is_damaged: bool,
 }
 
 /// The row count in the statistics of a file.
@@ -112,7 +121,8 @@ impl EntryActions {
             (found < stated).then(problem)
         };
         // A file without a count may have any number of rows.
-        let rows = self.added.iter().map(|file| file.rows).try_fold(0_u64, |sum, rows| sum.checked_add(rows?));
+        let rows =
+            self.added.iter().map(|file| file.statistics.rows).try_fold(0_u64, |sum, rows| sum.checked_add(rows?));
         let fewer = rows.filter(|rows| *rows < stated.rows);
         let problems = [
             lacks("adds", self.added.len() + self.changes.len(), stated.added),
@@ -127,10 +137,11 @@ impl EntryActions {
 }
 
 /// Reads the number of rows out of statistics. Those that can't be understood count none.
-fn row_count<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<u64>, D::Error> {
+fn logged_statistics<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<LoggedStatistics, D::Error> {
     let statistics = Value::deserialize(deserializer)?;
-    let count = statistics.as_str().and_then(|text| serde_json::from_str::<RowCount>(text).ok());
-    Ok(count.and_then(|count| count.num_records))
+    let Some(text) = statistics.as_str() else { return Ok(LoggedStatistics::default()) };
+    let rows = serde_json::from_str::<RowCount>(text).ok().and_then(|count| count.num_records);
+    Ok(LoggedStatistics { rows, is_damaged: are_damaged(text) })
 }
 
 /// A file with its deletion vector, by which the log knows it.
