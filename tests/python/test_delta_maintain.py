@@ -130,6 +130,29 @@ def test_compaction_of_partitions(tmp_path: Path) -> None:
     assert run("compact", folder, "--sort-by", "id", "--zorder", "v").code == 2
 
 
+@pytest.mark.parametrize("data_type", ["float32", "float64"])
+def test_zeros_and_nans_are_sorted_as_by_duckdb(tmp_path: Path, data_type: str) -> None:
+    import random
+
+    import duckdb
+
+    values = [0.0, -0.0, float("nan"), -float("nan"), float("inf"), -float("inf"), -1.5, 1.5, None]
+    drawn = random.Random(7)
+    whole = pa.table({"x": pa.array([drawn.choice(values) for _ in range(2000)], data_type), "id": range(2000)})
+    shuffled = whole.take(drawn.sample(range(2000), 2000))
+    folder = tmp_path / "table"
+    lr.copy(shuffled.slice(0, 900), f"delta:{folder}")
+    lr.copy(shuffled.slice(900), folder, mode="append")
+    before = lr.checksum(shuffled)
+    assert lr.Table(folder).compact(sort_by=["x", "id"]).rows == 2000
+    wanted = duckdb.sql("SELECT id FROM whole ORDER BY x NULLS FIRST, id").fetchall()
+    assert [(one,) for one in lr.scan(folder).to_arrow()["id"].to_pylist()] == wanted
+    # The values are those that were there, with their signs.
+    assert lr.checksum(lr.scan(folder)) == before
+    signs = {row["id"]: str(row["x"]) for row in whole.to_pylist()}
+    assert {row["id"]: str(row["x"]) for row in lr.scan(folder).to_arrow().to_pylist()} == signs
+
+
 def test_compaction_of_every_type(tmp_path: Path) -> None:
     from test_delta_write import everything
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BinaryArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
 use arrow::row::{RowConverter, SortField};
 use lakerace_format::suggestions::column_not_found;
 use lakerace_io::option::{SORT_BY, ZORDER};
@@ -75,7 +75,7 @@ impl SortColumns {
             let found = batch.column_by_name(name);
             let found = found.ok_or_else(|| Error::internal(format!("there is no column {name:?} to sort by")))?;
             if found.data_type() == data_type {
-                return Ok(Arc::clone(found));
+                return Ok(with_equal_floats(found));
             }
             let options = CastOptions { safe: false, ..CastOptions::default() };
             cast_with_options(found, data_type, &options).map_err(Error::unexpected)
@@ -90,6 +90,21 @@ impl SortColumns {
             encoded(std::slice::from_ref(column), std::slice::from_ref(data_type))
         };
         columns.iter().zip(&self.types).map(one).collect()
+    }
+}
+
+/// Floats of which those are the same that readers take for equal: both zeros, and all NaNs.
+fn with_equal_floats(column: &ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::Float32 => {
+            let one = |value: f32| if value.is_nan() { f32::NAN } else { value + 0.0 };
+            Arc::new(column.as_primitive::<Float32Type>().unary::<_, Float32Type>(one))
+        }
+        DataType::Float64 => {
+            let one = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
+            Arc::new(column.as_primitive::<Float64Type>().unary::<_, Float64Type>(one))
+        }
+        _ => Arc::clone(column),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray};
 
 use super::{CurveSample, SortColumns, interleave};
 
@@ -55,4 +55,28 @@ fn keys_sort_as_their_columns_with_nulls_first() {
     order.sort_by_key(|row| keys.value(*row));
     assert_eq!(order, [1, 2, 3, 0]);
     assert!(SortColumns::new(&names(&["c"]), &batch.schema()).is_err());
+}
+
+#[test]
+fn floats_that_are_equal_have_equal_keys() {
+    let values = [0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, -1.0];
+    let ids: ArrayRef = Arc::new(Int64Array::from(vec![2, 1, 2, 1, 0, 0]));
+    let doubles: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));
+    let floats: ArrayRef = Arc::new(Float32Array::from(values.map(|value| value as f32).to_vec()));
+    for column in [doubles, floats] {
+        let batch = RecordBatch::try_from_iter([("x", column), ("id", Arc::clone(&ids))]).unwrap();
+        let one = SortColumns::new(&names(&["x"]), &batch.schema()).unwrap();
+        let keys = one.keys(&batch).unwrap();
+        assert_eq!((keys.value(0), keys.value(2)), (keys.value(1), keys.value(3)));
+        // Ties are decided by the next column.
+        let two = SortColumns::new(&names(&["x", "id"]), &batch.schema()).unwrap();
+        let keys = two.keys(&batch).unwrap();
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        order.sort_by_key(|row| keys.value(*row));
+        assert_eq!(order, [5, 1, 0, 4, 3, 2]);
+        let mut sample = CurveSample::new(&one, 6);
+        sample.look(&one, &batch).unwrap();
+        let places = sample.curve().keys(&one, &batch).unwrap();
+        assert_eq!((places.value(0), places.value(2)), (places.value(1), places.value(3)));
+    }
 }
