@@ -9,6 +9,7 @@ use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array
 use arrow::compute::{cast, concat_batches, filter_record_batch, interleave, take_record_batch};
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
+use lakerace_format::with_own_texts;
 use lakerace_io::{Error, Job, Result, private_file};
 
 use super::hash_partitions::{KeySet, MAX_LEVEL, PARTITIONS, in_temporary, may_have, partition_of};
@@ -93,6 +94,8 @@ impl RowPartitions {
         }
         for (number, rows) in members.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
             let part = take_record_batch(batch, &UInt32Array::from(rows)).map_err(Error::unexpected)?;
+            // Views would bring the texts of all partitions into the file of each.
+            let part = with_own_texts(&part)?;
             self.waiting_bytes += part.get_array_memory_size() as u64;
             self.waiting[number].push(part);
         }
