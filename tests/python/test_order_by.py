@@ -124,6 +124,19 @@ def test_fields_of_structs_sort_as_in_duckdb(table: pa.Table, file: Path) -> Non
     assert [None if row is None else row["c"] for row in found["s"].to_pylist()] == texts
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.arrow", "a.orc"])
+def test_fields_of_structs_sort_where_sources_read_whole_structs(table: pa.Table, tmp_path: Path, name: str) -> None:
+    rows = table.select(["id", "s"])
+    lr.copy(rows, tmp_path / name)
+    expected = by_duckdb(rows, "s.b desc, s.c")
+    for columns in (["id"], ["id", "s"]):
+        found = lr.scan(tmp_path / name, columns=columns, order_by="s.b desc, s.c").to_arrow()
+        assert found.column_names == columns
+        assert found["id"].to_pylist() == expected
+    with pytest.raises(lr.NotFoundError, match=r"s\.x"):
+        lr.scan(tmp_path / name, columns=["id"], order_by="s.x").to_arrow()
+
+
 def test_columns_of_the_order_need_not_be_returned(table: pa.Table, file: Path) -> None:
     found = lr.scan(file, columns=["text", "id"], where="whole >= 0", order_by="price desc, flag", limit=50)
     assert found.columns == ["text", "id"]

@@ -86,7 +86,7 @@ impl ScanTexts {
         memory_bytes: Option<u64>,
     ) -> Result<(ReadPlan, Option<ScanOrder>)> {
         let Some(order) = &self.order else { return Ok((source.plan(request)?, None)) };
-        let plan = source.plan(&order.request(request.clone()))?;
+        let plan = order.plan(source, request)?;
         let order = ScanOrder::new(order, &source.schema(), (request, &plan), memory_bytes)?;
         Ok((plan, Some(order)))
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use lakerace_format::sort::{FirstRows, SortKeys, SortTerm, TopRows};
-use lakerace_format::{Batches, ReadPlan, ReadRequest, narrowed_batch, requested_schema};
+use lakerace_format::{Batches, ReadPlan, ReadRequest, Source, narrowed_batch, requested_schema};
 use lakerace_io::address_space::memory_within;
-use lakerace_io::{Error, Job, Result};
+use lakerace_io::{Error, ErrorKind, Job, Result};
 
 use crate::ReadOptions;
 use crate::filter::parse_order;
@@ -44,15 +44,37 @@ impl RequestedOrder {
         Some(columns)
     }
 
-    /// The request of the rows that are sorted: all columns that the order needs, and no limit.
-    pub(crate) fn request(&self, request: ReadRequest) -> ReadRequest {
-        ReadRequest {
-            columns: self.with_own_columns(request.columns.as_deref()),
-            // No row at all is the first one of none.
-            limit: request.limit.filter(|limit| *limit == 0),
-            ..request
+    /// The plan of the rows that are sorted: it has all columns that the order needs, and no limit.
+    ///
+    /// # Errors
+    /// The errors of [`Source::plan`].
+    pub(crate) fn plan(&self, source: &dyn Source, request: &ReadRequest) -> Result<ReadPlan> {
+        // No row at all is the first one of none.
+        let request = ReadRequest { limit: request.limit.filter(|limit| *limit == 0), ..request.clone() };
+        let own = self.with_own_columns(request.columns.as_deref());
+        match source.plan(&ReadRequest { columns: own.clone(), ..request.clone() }) {
+            // Sources that return no field of a struct by itself return the struct.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let columns = own.map(|own| whole_columns(&source.schema(), own, request.columns.as_deref()));
+                source.plan(&ReadRequest { columns, ..request })
+            }
+            plan => plan,
         }
     }
+}
+
+/// The columns that a read asks for, and the structs of all further ones that are fields.
+fn whole_columns(schema: &Schema, columns: Vec<String>, asked: Option<&[String]>) -> Vec<String> {
+    let mut whole: Vec<String> = asked.map(<[String]>::to_vec).unwrap_or_default();
+    for name in columns.into_iter().skip(whole.len()) {
+        let is_column = |name: &str| schema.fields().iter().any(|field| field.name() == name);
+        let root = name.match_indices('.').map(|(dot, _)| &name[..dot]).find(|root| is_column(root));
+        let column = root.filter(|_| !is_column(&name)).unwrap_or(&name);
+        if !whole.iter().any(|known| known == column) {
+            whole.push(column.to_owned());
+        }
+    }
+    whole
 }
 
 /// The order of a planned scan.
@@ -67,7 +89,7 @@ pub(crate) struct ScanOrder {
 }
 
 impl ScanOrder {
-    /// The order of the rows of a plan for [`RequestedOrder::request`] of a request, of a source with this schema.
+    /// The order of the rows of a [`RequestedOrder::plan`] for a request, of a source with this schema.
     ///
     /// # Errors
     /// `NotFound` for a column that does not exist; `Unsupported` for values without an order.
