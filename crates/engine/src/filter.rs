@@ -31,6 +31,8 @@ pub(crate) use constraint_text::parse_constraint;
 pub(crate) use order_text::parse_order;
 pub use parameters::{FilterParameter, with_parameters};
 
+/// The kind of text that a filter is, in errors.
+const FILTER: &str = "filter";
 /// A filter longer than this is a mistake: a list this long is better joined with.
 const MAX_BYTES: usize = 1 << 20;
 
@@ -50,7 +52,7 @@ const STACK_BYTES_PER_TEXT_BYTE: usize = 512;
 
 /// Parses a filter. Errors name the line and column in `text`, both from 1.
 pub fn parse_filter(text: &str) -> Result<Expr> {
-    with_deep_stack(text, parse).map_err(|e| e.at("filter"))
+    with_deep_stack(text, parse).map_err(|e| e.at(FILTER))
 }
 
 /// Parses a text on a thread whose stack is deep enough for it.
@@ -83,24 +85,41 @@ pub(crate) fn parts(text: &str) -> Vec<String> {
 }
 
 fn parse(text: &str) -> Result<Expr> {
-    let dialect = GenericDialect {};
-    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|e| syntax(e.into()))?;
+    let sql = parse_whole(text, FILTER, &example(), |parser| parser.parse_expr())?;
+    convert(sql, ExprDepth { level: 0, copies: &Cell::new(0) })
+}
+
+fn tokens_of(text: &str, kind: &str, example: &str) -> Result<Vec<TokenWithSpan>> {
+    let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize_with_location();
+    tokens.map_err(|error| syntax(kind, example, error.into()))
+}
+
+fn example() -> String {
+    format!("write a condition such as {}", WHERE.to("price > 100"))
+}
+
+/// Parses all of a text of this kind. The advice of errors is an example of such a text.
+fn parse_whole<T>(
+    text: &str,
+    kind: &str,
+    example: &str,
+    read: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,
+) -> Result<T> {
+    let tokens = tokens_of(text, kind, example)?;
     check_depth(&tokens)?;
     // The parser counts several levels for one of ours.
-    let parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH * 4);
+    let parser = Parser::new(&GenericDialect {}).with_recursion_limit(MAX_DEPTH * 4);
     let mut parser = parser.with_tokens_with_locations(tokens);
     if parser.peek_token_ref().token == Token::EOF {
-        return Err(
-            Error::usage("it is empty").advice(format!("write a condition such as {}", WHERE.to("price > 100")))
-        );
+        return Err(Error::usage("it is empty").advice(example));
     }
-    let sql = parser.parse_expr().map_err(syntax)?;
+    let parsed = read(&mut parser).map_err(|error| syntax(kind, example, error))?;
     let rest = parser.peek_token();
     if rest.token != Token::EOF {
-        let message = format!("unexpected {} after the end of the condition", rest.token);
-        return Err(Error::usage(message).at(position(rest.span.start)));
+        let message = format!("unexpected {} after the end of the {kind}", rest.token);
+        return Err(Error::usage(message).at(position(rest.span.start)).advice(example));
     }
-    convert(sql, ExprDepth { level: 0, copies: &Cell::new(0) })
+    Ok(parsed)
 }
 
 /// Rejects a filter that is nested too deeply. The parser has such a limit itself, but tries other readings when it
@@ -128,12 +147,8 @@ fn check_depth(tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-fn syntax(error: ParserError) -> Error {
-    syntax_in("filter", error)
-}
-
-/// The error of the parser in a text of this kind.
-fn syntax_in(kind: &str, error: ParserError) -> Error {
+/// The error of the parser in a text of this kind. The advice for one that is not complete is an example.
+fn syntax(kind: &str, example: &str, error: ParserError) -> Error {
     let text = match error {
         ParserError::RecursionLimitExceeded => {
             return Error::unsupported(format!("it is nested deeper than {MAX_DEPTH} levels"));
@@ -151,7 +166,7 @@ fn syntax_in(kind: &str, error: ParserError) -> Error {
         None => Error::usage(lower_first(&text)),
     };
     if is_incomplete {
-        return error.advice(format!("complete the condition, as in {}", WHERE.to("price > 100")));
+        return error.advice(example);
     }
     error.advice("put a column name that is an SQL keyword in double quotes")
 }
@@ -166,7 +181,7 @@ fn position(at: Location) -> String {
 }
 
 fn unsupported(what: &str, at: Location) -> Error {
-    Error::unsupported(format!("{what} can't be used in a filter")).at(position(at))
+    Error::unsupported(format!("{what} can't be used here")).at(position(at))
 }
 
 /// The depth of an expression, and the parts that were copied so far in the whole filter.
@@ -229,7 +244,8 @@ fn convert(sql: Sql, depth: ExprDepth<'_>) -> Result<Expr> {
         }
         Sql::Value(value) if parameters::is_place(&value.value) => {
             let error = Error::usage("a placeholder has no value").at(position(at));
-            Err(error.advice(format!("give the value of each ? in order with {PARAM}")))
+            Err(error
+                .advice(format!("give the value of each ? of {WHERE} in order with {PARAM}; other options take no ?")))
         }
         Sql::Value(value) => literal(value.value, at).map(Expr::Literal),
         Sql::TypedString(typed) => typed_literal(&typed.data_type, typed.value.value, at).map(Expr::Literal),

@@ -2,10 +2,9 @@
 
 use lakerace_format::Expr;
 use lakerace_io::{Error, Result};
-use sqlparser::dialect::GenericDialect;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::{parse_filter, position, syntax};
+use super::{FILTER, example, parse_filter, position, tokens_of};
 
 /// Words that may have a parenthesis after them: operators, and functions that are the same in Spark.
 const BEFORE_PARENTHESES: &[&str] = &[
@@ -33,7 +32,7 @@ const FOREIGN_WORDS: &[&str] = &["isnull", "notnull", "escape", "ilike"];
 /// Parses the condition of a constraint. Words and signs that Spark does not know, or reads in another way, are errors.
 pub(crate) fn parse_constraint(text: &str) -> Result<Expr> {
     let expr = parse_filter(text)?;
-    let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize_with_location().map_err(|e| syntax(e.into()))?;
+    let tokens = tokens_of(text, FILTER, &example())?;
     let is_blank = |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(_));
     let tokens: Vec<&TokenWithSpan> = tokens.iter().filter(|token| !is_blank(token)).collect();
     for (at, token) in tokens.iter().enumerate() {

@@ -80,6 +80,10 @@ fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Ex
     if !plain || list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
         return Err(unsupported(&format!("the function {name}, which aggregates rows"), at));
     }
+    let is_known = FUNCTIONS.iter().any(|(known, _)| *known == name) || matches!(name.as_str(), "now" | "nullif");
+    if !is_known {
+        return Err(unsupported(&format!("the function {name}"), at).advice(format!("supported functions are {KNOWN}")));
+    }
     let mut arguments = Vec::with_capacity(list.args.len());
     for argument in list.args {
         match argument {
@@ -103,9 +107,7 @@ fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Ex
         }
         _ => match FUNCTIONS.iter().find(|(known, _)| *known == name) {
             Some((_, function)) => Ok(call(*function, arguments)),
-            None => {
-                Err(unsupported(&format!("the function {name}"), at).advice(format!("supported functions are {KNOWN}")))
-            }
+            None => Err(unsupported(&format!("{name} with {} arguments", arguments.len()), at)),
         },
     }
 }

@@ -7,11 +7,9 @@ use lakerace_format::sort::SortTerm;
 use lakerace_io::option::ORDER_BY;
 use lakerace_io::{Error, Result};
 use sqlparser::ast::{OrderByExpr, OrderBySort, Spanned};
-use sqlparser::dialect::GenericDialect;
-use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Token, Tokenizer};
+use sqlparser::parser::Parser;
 
-use super::{ExprDepth, MAX_DEPTH, check_depth, convert, position, syntax_in, with_deep_stack};
+use super::{ExprDepth, convert, parse_whole, position, with_deep_stack};
 
 /// Parses the terms of an order: values of the filter language, each with its direction and the place of nulls.
 /// Ascending and nulls last are the defaults.
@@ -23,21 +21,8 @@ pub(crate) fn parse_order(text: &str) -> Result<Vec<SortTerm>> {
 }
 
 fn parse(text: &str) -> Result<Vec<SortTerm>> {
-    let dialect = GenericDialect {};
-    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|e| syntax(e.into()))?;
-    check_depth(&tokens)?;
-    let parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH * 4);
-    let mut parser = parser.with_tokens_with_locations(tokens);
-    if parser.peek_token_ref().token == Token::EOF {
-        return Err(Error::usage("it is empty").advice(example()));
-    }
-    let terms = parser.parse_comma_separated(Parser::parse_order_by_expr).map_err(syntax)?;
-    let rest = parser.peek_token();
-    if rest.token != Token::EOF {
-        let message = format!("unexpected {} after the end of the order", rest.token);
-        return Err(Error::usage(message).at(position(rest.span.start)).advice(example()));
-    }
-    terms.into_iter().map(term).collect()
+    let read = |parser: &mut Parser<'_>| parser.parse_comma_separated(Parser::parse_order_by_expr);
+    parse_whole(text, "order", &example(), read)?.into_iter().map(term).collect()
 }
 
 fn term(parsed: OrderByExpr) -> Result<SortTerm> {
@@ -57,10 +42,6 @@ fn term(parsed: OrderByExpr) -> Result<SortTerm> {
         return wrong(format!("{text} is the same for all rows"));
     }
     Ok(SortTerm { value, text, is_descending, has_nulls_first: options.nulls_first.unwrap_or(false) })
-}
-
-fn syntax(error: ParserError) -> Error {
-    syntax_in("order", error).advice(example())
 }
 
 fn has_column(value: &Expr) -> bool {

@@ -5,10 +5,9 @@ use std::fmt::Write;
 use lakerace_io::option::PARAM;
 use lakerace_io::{Error, Result};
 use sqlparser::ast::Value;
-use sqlparser::dialect::GenericDialect;
-use sqlparser::tokenizer::{Token, Tokenizer};
+use sqlparser::tokenizer::Token;
 
-use super::syntax;
+use super::{FILTER, example, tokens_of};
 
 /// A value for a place in a filter.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,9 +70,8 @@ impl FilterParameter {
 /// # Errors
 /// `Usage` where the filter has another number of places than there are parameters, and where it is no SQL.
 pub fn with_parameters(text: &str, parameters: &[FilterParameter]) -> Result<String> {
-    let named = |error: Error| error.at("filter");
-    let dialect = GenericDialect {};
-    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|e| named(syntax(e.into())))?;
+    let named = |error: Error| error.at(FILTER);
+    let tokens = tokens_of(text, FILTER, &example()).map_err(named)?;
     let mut places = Vec::new();
     for token in &tokens {
         match &token.token {

@@ -123,7 +123,7 @@ fn errors_say_where() {
         ("a = 'x", ErrorKind::Usage, "line 1 column 5"),
         ("a = DATE '2024-02-30'", ErrorKind::Usage, "'2024-02-30' is not a valid date"),
         ("a = X'0'", ErrorKind::Usage, "not pairs of hexadecimal"),
-        ("sqrt(a) = 1", ErrorKind::Unsupported, "filter: line 1 column 1: the function sqrt can't be used in a filter"),
+        ("sqrt(a) = 1", ErrorKind::Unsupported, "filter: line 1 column 1: the function sqrt can't be used here"),
         ("a = 1 AND CAST(b AS BLOBS) = 2", ErrorKind::Usage, "unknown type"),
         ("a IN (SELECT 1)", ErrorKind::Unsupported, "a subquery can't be used"),
         ("a & 1 = 1", ErrorKind::Unsupported, "the operator & can't be used"),
