@@ -1,11 +1,9 @@
 //! The keys that rows are sorted by: the columns' values one after the other, or interleaved as a curve through all of them.
 
-use std::sync::Arc;
-
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
-use arrow::row::{RowConverter, SortField};
+use arrow::array::{Array, BinaryArray, RecordBatch};
+use arrow::datatypes::SchemaRef;
+use lakerace_format::Expr;
+use lakerace_format::sort::{SortKeys, SortTerm};
 use lakerace_format::suggestions::column_not_found;
 use lakerace_io::option::{SORT_BY, ZORDER};
 use lakerace_io::{Error, Result};
@@ -22,7 +20,10 @@ const SAMPLE_BYTES: usize = 128;
 /// The columns that rows are sorted by.
 pub(crate) struct SortColumns {
     names: Vec<String>,
-    types: Vec<DataType>,
+    /// The keys of all of them, one after the other.
+    all: SortKeys,
+    /// The keys of each by itself.
+    each: Vec<SortKeys>,
 }
 
 /// The ranges of each column's values: the least value of each but the first, as bytes that sort as the values do.
@@ -42,22 +43,10 @@ pub(crate) struct CurveSample {
 impl SortColumns {
     /// Columns of this schema. One that does not exist, or whose values have no order, is an error.
     pub fn new(names: &[String], schema: &SchemaRef) -> Result<Self> {
-        let data_type = |name: &String| {
-            let Ok(field) = schema.field_with_name(name) else {
-                return Err(column_not_found(name, schema.fields().iter().map(|field| field.name().as_str())));
-            };
-            match field.data_type() {
-                DataType::Utf8View => Ok(DataType::Utf8),
-                DataType::BinaryView => Ok(DataType::Binary),
-                nested if nested.is_nested() => {
-                    Err(Error::unsupported(format!("sorting by a column of type {nested}"))
-                        .at(format!("column {name:?}"))
-                        .advice(format!("name columns of numbers, text, dates or times with {SORT_BY} or {ZORDER}")))
-                }
-                other => Ok(other.clone()),
-            }
-        };
-        Ok(Self { names: names.to_vec(), types: names.iter().map(data_type).collect::<Result<_>>()? })
+        let terms = names.iter().map(|name| term(name, schema)).collect::<Result<Vec<_>>>()?;
+        let each =
+            terms.iter().map(|term| SortKeys::bind(std::slice::from_ref(term), schema)).collect::<Result<_>>()?;
+        Ok(Self { names: names.to_vec(), all: SortKeys::bind(&terms, schema)?, each })
     }
 
     /// Their names.
@@ -67,51 +56,27 @@ impl SortColumns {
 
     /// The keys of rows that are sorted by the first column, then the second, and so on; nulls first.
     pub fn keys(&self, batch: &RecordBatch) -> Result<BinaryArray> {
-        encoded(&self.columns(batch)?, &self.types)
-    }
-
-    fn columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-        let column = |(name, data_type): (&String, &DataType)| {
-            let found = batch.column_by_name(name);
-            let found = found.ok_or_else(|| Error::internal(format!("there is no column {name:?} to sort by")))?;
-            if found.data_type() == data_type {
-                return Ok(with_equal_floats(found));
-            }
-            let options = CastOptions { safe: false, ..CastOptions::default() };
-            cast_with_options(found, data_type, &options).map_err(Error::unexpected)
-        };
-        self.names.iter().zip(&self.types).map(column).collect()
+        self.all.encode(batch)
     }
 
     /// Each column by itself, as bytes that sort as its values do.
     fn each(&self, batch: &RecordBatch) -> Result<Vec<BinaryArray>> {
-        let columns = self.columns(batch)?;
-        let one = |(column, data_type): (&ArrayRef, &DataType)| {
-            encoded(std::slice::from_ref(column), std::slice::from_ref(data_type))
-        };
-        columns.iter().zip(&self.types).map(one).collect()
+        self.each.iter().map(|keys| keys.encode(batch)).collect()
     }
 }
 
-/// Floats of which those are the same that readers take for equal: both zeros, and all NaNs.
-fn with_equal_floats(column: &ArrayRef) -> ArrayRef {
-    match column.data_type() {
-        DataType::Float32 => {
-            let one = |value: f32| if value.is_nan() { f32::NAN } else { value + 0.0 };
-            Arc::new(column.as_primitive::<Float32Type>().unary::<_, Float32Type>(one))
-        }
-        DataType::Float64 => {
-            let one = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
-            Arc::new(column.as_primitive::<Float64Type>().unary::<_, Float64Type>(one))
-        }
-        _ => Arc::clone(column),
+fn term(name: &str, schema: &SchemaRef) -> Result<SortTerm> {
+    let Ok(field) = schema.field_with_name(name) else {
+        return Err(column_not_found(name, schema.fields().iter().map(|field| field.name().as_str())));
+    };
+    let data_type = field.data_type();
+    if data_type.is_nested() {
+        return Err(Error::unsupported(format!("sorting by a column of type {data_type}"))
+            .at(format!("column {name:?}"))
+            .advice(format!("name columns of numbers, text, dates or times with {SORT_BY} or {ZORDER}")));
     }
-}
-
-fn encoded(columns: &[ArrayRef], types: &[DataType]) -> Result<BinaryArray> {
-    let fields = types.iter().map(|data_type| SortField::new(data_type.clone())).collect();
-    let rows = RowConverter::new(fields).and_then(|converter| converter.convert_columns(columns));
-    rows.and_then(arrow::row::Rows::try_into_binary).map_err(Error::unexpected)
+    let (value, text) = (Expr::Column(name.to_owned()), name.to_owned());
+    Ok(SortTerm { value, text, is_descending: false, has_nulls_first: true })
 }
 
 fn sampled(value: &[u8]) -> Vec<u8> {

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, PrimitiveArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
 use arrow::compute::{CastOptions, SortOptions, cast_with_options};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Schema};
 use arrow::row::{RowConverter, SortField};
-use lakerace_io::option::ORDER_BY;
 use lakerace_io::{Error, Result};
 
 use crate::Expr;
@@ -63,7 +62,7 @@ impl SortKeys {
         let converter = RowConverter::new(self.terms.iter().map(field).collect()).map_err(Error::unexpected)?;
         let rows = converter.convert_columns(&values).map_err(Error::unexpected)?;
         rows.try_into_binary().map_err(|error| {
-            Error::unsupported(format!("{ORDER_BY}: the values of {} rows exceed 2 GiB", batch.num_rows()))
+            Error::unsupported(format!("the values that {} rows are sorted by exceed 2 GiB", batch.num_rows()))
                 .because(error)
         })
     }
@@ -95,18 +94,23 @@ impl BoundTerm {
             let options = CastOptions { safe: false, ..CastOptions::default() };
             cast_with_options(&found, &self.data_type, &options).map_err(Error::unexpected)?
         };
-        Ok(match values.data_type() {
-            DataType::Float32 => canonical::<Float32Type>(&values, |n| if n.is_nan() { f32::NAN } else { n + 0.0 }),
-            DataType::Float64 => canonical::<Float64Type>(&values, |n| if n.is_nan() { f64::NAN } else { n + 0.0 }),
-            _ => values,
-        })
+        Ok(with_equal_floats(values))
     }
 }
 
-/// The values of an array, each changed to the form of all that are equal to it.
-fn canonical<T: ArrowPrimitiveType>(values: &ArrayRef, form: impl Fn(T::Native) -> T::Native) -> ArrayRef {
-    let values: &PrimitiveArray<T> = values.as_primitive();
-    Arc::new(values.unary::<_, T>(form))
+/// The array with the same bits for floats that are equal: for both zeros, and for all NaNs.
+fn with_equal_floats(values: ArrayRef) -> ArrayRef {
+    match values.data_type() {
+        DataType::Float32 => {
+            let form = |value: f32| if value.is_nan() { f32::NAN } else { value + 0.0 };
+            Arc::new(values.as_primitive::<Float32Type>().unary::<_, Float32Type>(form))
+        }
+        DataType::Float64 => {
+            let form = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
+            Arc::new(values.as_primitive::<Float64Type>().unary::<_, Float64Type>(form))
+        }
+        _ => values,
+    }
 }
 
 #[cfg(test)]
