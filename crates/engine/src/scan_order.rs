@@ -7,10 +7,11 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use lakerace_format::sort::{FirstRows, SortKeys, SortTerm, TopRows};
 use lakerace_format::{Batches, ReadPlan, ReadRequest, Source, narrowed_batch, requested_schema};
 use lakerace_io::address_space::memory_within;
-use lakerace_io::{Error, ErrorKind, Job, Result};
+use lakerace_io::{Error, Job, Result};
 
 use crate::ReadOptions;
 use crate::filter::parse_order;
+use crate::option_scope::PlaceKind;
 
 /// Bytes of rows that are sorted in memory by default.
 const MEMORY_BYTES: u64 = 512 << 20;
@@ -49,32 +50,30 @@ impl RequestedOrder {
     /// # Errors
     /// The errors of [`Source::plan`].
     pub(crate) fn plan(&self, source: &dyn Source, request: &ReadRequest) -> Result<ReadPlan> {
+        let asked = request.columns.as_deref();
+        let columns = match PlaceKind::of_source(&source.info().format).is_columnar() {
+            true => self.with_own_columns(asked),
+            false => self.with_own_columns(asked).map(|all| with_whole_structs(&source.schema(), asked, &all)),
+        };
         // No row at all is the first one of none.
-        let request = ReadRequest { limit: request.limit.filter(|limit| *limit == 0), ..request.clone() };
-        let own = self.with_own_columns(request.columns.as_deref());
-        match source.plan(&ReadRequest { columns: own.clone(), ..request.clone() }) {
-            // Sources that return no field of a struct by itself return the struct.
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let columns = own.map(|own| whole_columns(&source.schema(), own, request.columns.as_deref()));
-                source.plan(&ReadRequest { columns, ..request })
-            }
-            plan => plan,
-        }
+        let limit = request.limit.filter(|limit| *limit == 0);
+        source.plan(&ReadRequest { columns, limit, ..request.clone() })
     }
 }
 
-/// The columns that a read asks for, and the structs of all further ones that are fields.
-fn whole_columns(schema: &Schema, columns: Vec<String>, asked: Option<&[String]>) -> Vec<String> {
-    let mut whole: Vec<String> = asked.map(<[String]>::to_vec).unwrap_or_default();
-    for name in columns.into_iter().skip(whole.len()) {
-        let is_column = |name: &str| schema.fields().iter().any(|field| field.name() == name);
-        let root = name.match_indices('.').map(|(dot, _)| &name[..dot]).find(|root| is_column(root));
-        let column = root.filter(|_| !is_column(&name)).unwrap_or(&name);
-        if !whole.iter().any(|known| known == column) {
-            whole.push(column.to_owned());
+/// The columns that a read asks for, and after them the others of `all`, for a source that does not return a field of a
+/// struct by itself: the struct in place of the field.
+fn with_whole_structs(schema: &Schema, asked: Option<&[String]>, all: &[String]) -> Vec<String> {
+    let mut columns = asked.unwrap_or_default().to_vec();
+    for name in &all[columns.len()..] {
+        let is_column = |name: &str| schema.index_of(name).is_ok();
+        let mut structs = name.match_indices('.').map(|(dot, _)| &name[..dot]);
+        let column = if is_column(name) { name } else { structs.find(|name| is_column(name)).unwrap_or(name) };
+        if !columns.iter().any(|known| known == column) {
+            columns.push(column.to_owned());
         }
     }
-    whole
+    columns
 }
 
 /// The order of a planned scan.
