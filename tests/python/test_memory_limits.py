@@ -65,7 +65,8 @@ def test_every_command_refuses_it_before_it_writes(folder: Path, name: str) -> N
     for size in (1, 1000, least - 1):
         done = run(*COMMANDS[name], "--memory-limit", size, cwd=folder)
         assert done.code == 2
-        assert f"a memory limit of {size} bytes is too small for rows of" in done.err
+        limit = "1 byte" if size == 1 else f"{size} bytes"
+        assert f"a memory limit of {limit} is too small for rows of" in done.err
         assert f"(allow {least} bytes or more with --memory-limit)" in done.err
         assert sorted(folder.rglob("*")) == before
     done = run(*COMMANDS[name], "--memory-limit", least, cwd=folder)
@@ -80,10 +81,20 @@ def test_python_refuses_it_too(folder: Path, name: str) -> None:
 
 
 def test_options_of_a_delete_by_keys_are_errors_with_a_condition(folder: Path) -> None:
-    for option in (("--memory-limit", "1MB"), ("--key", "id"), ("--input-format", "csv")):
+    for option in (
+        ("--memory-limit", "1MB"),
+        ("--key", "id"),
+        ("--input-format", "csv"),
+        ("--delimiter", ";"),
+        ("--schema", "id int64"),
+        ("--on-bad-row", "skip"),
+        ("--null-string", "x"),
+        ("--infer-rows", "3"),
+        ("--no-header",),
+    ):
         done = run("delete", "table", "--where", "id = 1", *option, cwd=folder)
         assert done.code == 2
-        assert f"{option[0]} <" in done.err
+        assert f"'{option[0]}" in done.err
         assert "--where" in done.err
         assert pl.read_delta(str(folder / "table")).height == 10
     ok("delete", "table", "--keys", "rows.parquet", "--key", "id", "--memory-limit", "1MB", cwd=folder)

@@ -17,7 +17,7 @@ pub(crate) mod tpch;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
-use clap::{ArgAction, ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Arg, ArgAction, ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use lakerace::option::Choice;
 use lakerace::{
     Compression, FileFormat, FileIo, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, TimestampUnit, WriteMode,
@@ -267,6 +267,7 @@ pub(crate) struct UpsertArgs {
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("condition").required(true).args(["filter", "keys"]))]
+#[command(mut_args(without_condition))]
 pub(crate) struct DeleteArgs {
     /// The folder of the table.
     #[arg(value_name = "TABLE")]
@@ -298,6 +299,13 @@ pub(crate) struct DeleteArgs {
     pub(crate) csv: CsvArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+}
+
+/// Refuses options of the text of keys where there is a condition, and no keys.
+fn without_condition(argument: Arg) -> Arg {
+    let options = CsvArgs::augment_args(clap::Command::new("keys"));
+    let is_of_text = options.get_arguments().any(|option| option.get_id() == argument.get_id());
+    if is_of_text { argument.conflicts_with("filter") } else { argument }
 }
 
 #[derive(Debug, Args)]

@@ -15,11 +15,10 @@ pub fn check_memory(memory_bytes: u64, columns: usize) -> Result<()> {
     if memory_bytes >= least {
         return Ok(());
     }
-    let plural = if columns == 1 { "" } else { "s" };
-    Err(Error::usage(format!(
-        "a memory limit of {memory_bytes} bytes is too small for rows of {columns} column{plural}"
-    ))
-    .advice(format!("allow {least} bytes or more with {MEMORY_LIMIT}")))
+    let counted = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let (limit, columns) = (counted(memory_bytes, "byte"), counted(columns as u64, "column"));
+    Err(Error::usage(format!("a memory limit of {limit} is too small for rows of {columns}"))
+        .advice(format!("allow {least} bytes or more with {MEMORY_LIMIT}")))
 }
 
 #[cfg(test)]

@@ -212,9 +212,11 @@ impl Generation {
             options.tables = Table::ALL.to_vec();
         }
         if let Some(bytes) = options.memory_bytes {
-            let columns =
-                |table: &Table| TpchSource::new(Spec::new(*table, options.scale), job).schema().fields().len();
-            check_memory(bytes, options.tables.iter().map(columns).max().unwrap_or_default())?;
+            let columns = |spec: &Spec| TpchSource::new(*spec, job).schema().fields().len();
+            let specs = options.tables.iter().map(|table| Spec::new(*table, options.scale));
+            if let Some(widest) = specs.max_by_key(columns) {
+                check_memory(bytes, columns(&widest)).map_err(|error| error.at(widest))?;
+            }
         }
         let is_refresh = options.refresh.is_some();
         let mut seen = HashSet::new();
