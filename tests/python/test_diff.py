@@ -108,11 +108,16 @@ def test_as_a_full_join_counts_them(tmp_path: Path, count: int, share: float, ke
     assert made == sorted(second.to_dicts(), key=lambda row: row["id"])
 
 
-def test_partitions_that_do_not_fit_are_divided(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_dictionary", [False, True])
+def test_partitions_that_do_not_fit_are_divided(tmp_path: Path, is_dictionary: bool) -> None:
     first = pl.DataFrame({"id": range(60_000)}).with_columns(text=pl.format("{}" + "x" * 40, pl.col("id")))
     second = first.with_columns(text=pl.col("text") + "!").filter(pl.col("id") % 7 > 0)
-    first.write_parquet(tmp_path / "a.parquet")
-    second.write_parquet(tmp_path / "b.parquet")
+    for name, rows in (("a", first), ("b", second)):
+        written = rows.to_arrow()
+        if is_dictionary:
+            # A categorical column of pandas, with as many categories as rows.
+            written = written.set_column(1, "text", written["text"].cast(pa.string()).dictionary_encode())
+        pq.write_table(written, tmp_path / f"{name}.parquet")
     found = lr.diff(tmp_path / "a.parquet", tmp_path / "b.parquet", key="id", memory_limit=65_536)
     assert counts(found) == joined(first, second, ["id"])
     rows = pl.DataFrame(found.rows)

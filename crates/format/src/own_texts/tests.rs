@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
-use arrow::array::{Int64Array, ListArray, StringViewArray, StructArray};
-use arrow::datatypes::{Field, Int64Type};
+use arrow::array::{DictionaryArray, Int64Array, ListArray, StringArray, StringViewArray, StructArray};
+use arrow::datatypes::{ArrowDictionaryKeyType, ArrowNativeType, Field, Int8Type, Int64Type, UInt32Type};
 
 use super::*;
 
@@ -16,4 +16,38 @@ fn texts_are_copied_at_every_level() {
     let small = with_own_texts(&batch).unwrap();
     assert_eq!(small, batch);
     assert!(small.column(0).get_buffer_memory_size() < 200 && one.get_buffer_memory_size() > 20_000);
+}
+
+fn dictionary<K: ArrowDictionaryKeyType>(values: ArrayRef) -> ArrayRef {
+    let keys = (0..values.len()).map(|row| K::Native::from_usize(row).filter(|_| row % 3 != 0)).collect();
+    Arc::new(DictionaryArray::<K>::try_new(keys, values).unwrap())
+}
+
+#[test]
+fn dictionaries_keep_the_values_of_their_rows() {
+    let long = |row: usize| format!("a long text with the number {row}");
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..1000).map(long)));
+    let views: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..1000).map(long)));
+    let whole: Vec<(&str, ArrayRef)> =
+        vec![("texts", dictionary::<UInt32Type>(texts)), ("views", dictionary::<UInt32Type>(views))];
+    let whole = RecordBatch::try_from_iter(whole).unwrap();
+    let rows = Int64Array::from(vec![Some(5), Some(700), Some(5), None, Some(0)]);
+    let few = arrow::compute::take_record_batch(&whole, &rows).unwrap();
+    let own = with_own_texts(&few).unwrap();
+    assert_eq!(own, few);
+    for (column, shared) in own.columns().iter().zip(few.columns()) {
+        let dictionary = column.as_any_dictionary();
+        assert_eq!(dictionary.values().len(), 2);
+        assert!(dictionary.values().get_buffer_memory_size() < 400 && shared.get_buffer_memory_size() > 20_000);
+    }
+    let same = with_own_texts(&whole).unwrap();
+    assert_eq!(same.column(0).as_any_dictionary().values().len(), 1000);
+}
+
+#[test]
+fn dictionaries_with_few_keys_can_be_joined_again() {
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..128).map(|row| row.to_string())));
+    let whole = RecordBatch::try_from_iter([("a", dictionary::<Int8Type>(texts))]).unwrap();
+    let parts: Vec<_> = (0..128).map(|row| with_own_texts(&whole.slice(row, 1)).unwrap()).collect();
+    assert_eq!(arrow::compute::concat_batches(&whole.schema(), &parts).unwrap(), whole);
 }
