@@ -526,6 +526,9 @@ def _options(arguments: dict[str, Any], *positional: str) -> dict[str, object]:
             raise _usage(f"{name} is a list of names, not one text: write [{options[name]!r}]")
         if name in options:
             options[name] = list(options[name])
+    if isinstance(options.get("order_by"), (list, tuple)):
+        terms = ", ".join(map(str, options["order_by"]))
+        raise _usage(f"order_by is one text, not a list: write {terms!r}")
     if "min_seek_size" in options:
         options["min_seek_size"] = str(options["min_seek_size"])
     if "storage_options" in options:

@@ -58,12 +58,12 @@ def error_of(call: Callable[[], object]) -> OSError:
 @pytest.mark.parametrize("name", FAILING)
 def test_calls_of_fsspec_fail_as_those_of_a_folder(tmp_path: Path, name: str) -> None:
     local, ours = LocalFileSystem(), fsspec.filesystem("lrfiles", store=str(tmp_path / "pack.db"))
-    (tmp_path / "root").mkdir()
-    for fs, start in ((local, f"{tmp_path}/root/"), (ours, "")):
+    (tmp_path / "local").mkdir()
+    for fs, start in ((local, f"{tmp_path}/local/"), (ours, "")):
         fs.makedirs(f"{start}folder", exist_ok=True)
         fs.pipe(f"{start}folder/inner", b"1")
         fs.pipe(f"{start}file", b"2")
-    wanted = error_of(lambda: FAILING[name](local, lambda one: f"{tmp_path}/root/{one}"))
+    wanted = error_of(lambda: FAILING[name](local, lambda one: f"{tmp_path}/local/{one}"))
     found = error_of(lambda: FAILING[name](ours, lambda one: one))
     number = wanted.errno or {FileNotFoundError: errno.ENOENT, FileExistsError: errno.EEXIST}[type(wanted)]
     assert found.errno == number, (wanted, found)

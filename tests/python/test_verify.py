@@ -177,7 +177,7 @@ def test_statistics_of_an_entry_that_are_no_json_are_named(table: Path, statisti
     assert len(found) == (len(names) if STATISTICS[statistics] else 0)
     for name, finding in zip(names, found, strict=False):
         assert finding.place == f"{table}/_delta_log/{9:020}.json"
-        assert finding.problem == f'the statistics that version 9 has of "{name}" can\'t be parsed as JSON'
+        assert finding.problem == f'the statistics that version 9 has of "{name}" are no JSON object'
     assert dict(lr.scan(table).rows()) == MODEL
     # Rewritten files have statistics again, which others parse, too.
     lr.Table(table).compact(sort_by="id")
@@ -202,7 +202,7 @@ def test_statistics_of_a_checkpoint_that_are_no_json_are_named(table: Path, stat
     for finding in found:
         assert finding.place == f"{table}: the checkpoint of version 8"
         path = changed["path"]
-        assert finding.problem == f'the statistics that version 8 has of "{path}" can\'t be parsed as JSON'
+        assert finding.problem == f'the statistics that version 8 has of "{path}" are no JSON object'
     assert run("verify", table).code == (5 if found else 0)
 
 

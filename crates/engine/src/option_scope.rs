@@ -7,7 +7,7 @@ use lakerace_format::suggestions::listed;
 use lakerace_format::{ColumnUnion, FileFormat, OnBadRow, TableFormat, TimestampUnit, WriteOptions};
 use lakerace_io::option::{
     BLOOM_FILTER, COMMENT, COMPRESSION, DATE_FORMAT, DECIMAL_COMMA, DELIMITER, ENCODING, ESCAPE, FILE_BYTES,
-    FILE_NAME_COLUMN, HEADER, INFER_ROWS, MEMORY_LIMIT, NO_HEADER, NULL_STRING, ON_BAD_ROW, OUTPUT_DELIMITER,
+    FILE_NAME_COLUMN, HEADER, INFER_ROWS, MEMORY_LIMIT, NO_HEADER, NULL_STRING, ON_BAD_ROW, ORDER_BY, OUTPUT_DELIMITER,
     OUTPUT_NO_HEADER, OptionDefinition, QUOTE, ROW_GROUP_BYTES, ROW_GROUP_ROWS, SCHEMA, SKIP_ROWS, TIMESTAMP_FORMAT,
     TIMESTAMP_UNIT, UNION_COLUMNS,
 };
@@ -194,6 +194,9 @@ fn places_of(option: &OptionDefinition) -> String {
         names.push("folders with / at the end".to_owned());
     }
     names.extend(tables.iter().map(|table| format!("{} tables", table.title)));
+    if option.id == MEMORY_LIMIT.id {
+        names.push(format!("rows that are sorted with {ORDER_BY}"));
+    }
     if PlaceKind::Database.takes(option) {
         names.push("databases; other sources have their own types".to_owned());
     }

@@ -218,7 +218,7 @@ impl LogReplay<'_> {
     /// Notes files of a version whose statistics are no JSON.
     fn note_statistics<'b>(&mut self, place: &str, version: u64, damaged: impl Iterator<Item = &'b str>) {
         self.check.findings.extend(damaged.map(|path| {
-            let problem = format!("the statistics that version {version} has of {path:?} can't be parsed as JSON");
+            let problem = format!("the statistics that version {version} has of {path:?} are no JSON object");
             let advice = "restore it from a backup, or let compact rewrite the file: filters can't leave it out";
             Finding::new(Subject::Statistics, place.to_owned(), problem, advice)
         }));
