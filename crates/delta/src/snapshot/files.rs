@@ -255,9 +255,10 @@ fn long(array: &ArrayRef, row: usize) -> Option<i64> {
     array.is_valid(row).then(|| array.value(row))
 }
 
-/// Returns true if the statistics of a file are not the text of a JSON object. An empty text means none.
+/// Returns true if the statistics of a file are not the text of a JSON object. So is an empty text: readers take it for
+/// none, but delta-rs can't merge into such a table, nor compact it.
 pub(crate) fn are_damaged(statistics: &str) -> bool {
-    !statistics.trim().is_empty() && JsonObject::parse(statistics).is_none()
+    JsonObject::parse(statistics).is_none()
 }
 
 /// The rows of a file by its statistics, where these say so soundly.
