@@ -1,5 +1,7 @@
 //! `lakerace alter`, `compact`, `vacuum`, `history`, `restore` and `changes`.
 
+mod alter_notes;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use lakerace::{
 use lakerace_io::option::Door;
 use serde_json::{Value, json};
 
+use self::alter_notes::AlterNotes;
 use crate::args::{AlterArgs, ChangesArgs, CompactArgs, HistoryArgs, RestoreArgs, StoreArgs, VacuumArgs};
 use crate::human;
 use crate::scan::RowTarget;
@@ -24,16 +27,11 @@ pub(crate) fn alter(args: &AlterArgs, session: &Session) -> Result<()> {
     let options = alter_options(args)?;
     let storage = storage_options(&args.store);
     // Other programs may lack the features, so that they are named before the change is made.
-    let mut announce = |planned: &Altered| features_notes(planned, "will").iter().for_each(|note| session.note(note));
-    let altered = lakerace::alter_announced(&args.table, &options, &storage, &session.job, &mut announce)?;
-    match altered.version {
-        Some(version) => session.note(&format!("version {version} has the changes")),
-        None if !args.dry_run => session.note("the table already has these settings"),
-        None if altered.features_added.is_empty() => {
-            session.note("readers and writers would not have to support any other feature");
-        }
-        None => features_notes(&altered, "would").iter().for_each(|note| session.note(note)),
-    }
+    let mut notes = AlterNotes::default();
+    let mut announce = |planned: &Altered| notes.announce(planned).iter().for_each(|note| session.note(note));
+    let altered = lakerace::alter_announced(&args.table, &options, &storage, &session.job, &mut announce);
+    notes.outcome(&altered, args.dry_run).iter().for_each(|note| session.note(note));
+    let altered = altered?;
     let more = json!({
         "version": altered.version,
         "properties": altered.properties,
@@ -42,20 +40,6 @@ pub(crate) fn alter(args: &AlterArgs, session: &Session) -> Result<()> {
         "dry_run": args.dry_run,
     });
     session.done_without_rows(if args.dry_run { CHECKED } else { "altered" }, more)
-}
-
-/// Notes on the features that other programs have to support; `verb` is `will` or `would`.
-fn features_notes(altered: &Altered, verb: &str) -> Vec<String> {
-    let (both, writers): (Vec<&str>, Vec<&str>) = altered
-        .features_added
-        .iter()
-        .map(String::as_str)
-        .partition(|name| altered.reader_features_added.iter().any(|known| known == name));
-    [("readers and writers", both), ("writers", writers)]
-        .into_iter()
-        .filter(|(_, features)| !features.is_empty())
-        .map(|(who, features)| format!("{who} of the table {verb} have to support: {}", features.join(", ")))
-        .collect()
 }
 
 fn alter_options(args: &AlterArgs) -> Result<AlterOptions> {

@@ -232,6 +232,30 @@ fn the_announced_changes_are_those_that_are_committed() {
 }
 
 #[test]
+fn a_change_that_is_lost_to_another_writer_has_the_outcome_of_the_retry() {
+    let vectors = AlterOptions {
+        set: BTreeMap::from([("delta.enableDeletionVectors".to_owned(), "true".to_owned())]),
+        ..AlterOptions::default()
+    };
+    // The other writer makes the same change, or one after which the announced one is an error.
+    for (name, is_same) in [("delta.enableDeletionVectors", true), ("delta.enableChangeDataFeed", false)] {
+        let inner = Arc::new(InMemory::new());
+        a_table(&inner);
+        let faster = table(&inner);
+        let store = Meanwhile::before(1, &inner, move || drop(set(&faster, name, "true").unwrap()));
+        let mut announced = Vec::new();
+        let altered = alter_announced(&on(store), &vectors, &mut |changes| announced.push(changes.clone()));
+        assert_eq!(announced.len(), 1);
+        assert_eq!(announced[0].reader_features_added, ["deletionVectors"]);
+        match altered {
+            Ok(altered) => assert_eq!((altered.version, altered.features_added.len(), is_same), (None, 0, true)),
+            Err(error) => assert_eq!((error.kind(), is_same), (ErrorKind::Conflict, false), "{error}"),
+        }
+        assert_eq!(version(&table(&inner)), 1);
+    }
+}
+
+#[test]
 fn a_table_that_is_not_there_is_told() {
     let inner = Arc::new(InMemory::new());
     let error = set(&table(&inner), "owner", "me").unwrap_err();
