@@ -36,6 +36,11 @@ COMMANDS = {
     "verify other key": ("verify", "table", "--key", "id,text"),
     "diff": ("diff", "table", "rows.parquet"),
     "diff summary": ("diff", "rows.parquet", "table", "--key", "id", "--summary"),
+    "scan sorted": ("scan", "rows.parquet", "--order-by", "id"),
+    "scan first": ("scan", "table", "--order-by", "text desc, id", "--limit", "3"),
+    "scan explain": ("scan", "rows.parquet", "--order-by", "id", "--explain"),
+    "copy sorted": ("copy", "rows.parquet", "sorted.parquet", "--order-by", "id"),
+    "copy sorted dry": ("copy", "rows.parquet", "sorted.parquet", "--order-by", "id", "--dry-run"),
     "tpch": ("tpch", "-s", "0.001", "-o", "tpch"),
     "tpch delta": ("tpch", "-s", "0.001", "-o", "tpch", "--format", "delta", "--tables", "region,lineitem"),
 }
@@ -45,6 +50,7 @@ CALLS: dict[str, Callable[[Path, int], object]] = {
     "upsert": lambda at, size: lr.Table(at / "table").upsert(at / "rows.parquet", memory_limit=size),
     "compact": lambda at, size: lr.Table(at / "table").compact(memory_limit=size),
     "verify": lambda at, size: lr.Table(at / "table").verify(memory_limit=size),
+    "scan": lambda at, size: lr.scan(at / "rows.parquet", order_by="id", memory_limit=size).to_arrow(),
     "diff": lambda at, size: lr.diff(at / "table", at / "rows.parquet", memory_limit=size),
 }
 

@@ -93,7 +93,7 @@ def test_several_terms_sort_as_in_duckdb(table: pa.Table, file: Path) -> None:
         names = numbers.sample(list(VALUES), k=numbers.randint(2, 4))
         order = ", ".join(f'"{name}"{numbers.choice(DIRECTIONS)}' for name in names)
         limit = numbers.choice([None, 1, 10, 4000, ROWS, 2 * ROWS])
-        memory = numbers.choice([None, "1", "100kB", "10MB"])
+        memory = numbers.choice([None, 294_912, "500kB", "10MB"])
         expected = by_duckdb(table, order, limit=limit)
         found = lr.scan(file, order_by=order, limit=limit, memory_limit=memory).to_arrow()
         assert found["id"].to_pylist() == expected, (order, limit, memory)
@@ -179,7 +179,7 @@ def test_tables_and_databases(table: pa.Table, tmp_path: Path) -> None:
         assert found == by_duckdb(table, "text desc, small, id desc", "small > 0", 99), source
 
 
-@pytest.mark.parametrize("memory_limit", [None, "64kB", "2MB"])
+@pytest.mark.parametrize("memory_limit", [None, "82kB", "2MB"])
 def test_more_rows_than_memory(tmp_path: Path, memory_limit: str | None) -> None:
     count = 60_000
     numbers = random.Random(3)

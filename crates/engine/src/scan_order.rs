@@ -7,6 +7,8 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use lakerace_format::sort::{FirstRows, SortKeys, SortTerm, TopRows};
 use lakerace_format::{Batches, ReadPlan, ReadRequest, Source, narrowed_batch, requested_schema};
 use lakerace_io::address_space::memory_within;
+use lakerace_io::memory_limit::check_memory;
+use lakerace_io::option::ORDER_BY;
 use lakerace_io::{Error, Job, Result};
 
 use crate::ReadOptions;
@@ -91,17 +93,22 @@ impl ScanOrder {
     /// The order of the rows of a [`RequestedOrder::plan`] for a request, of a source with this schema.
     ///
     /// # Errors
-    /// `NotFound` for a column that does not exist; `Unsupported` for values without an order.
+    /// `NotFound` for a column that does not exist; `Unsupported` for values without an order; `Usage` for a limit of
+    /// memory that is too small for the columns of the sorted rows.
     pub(crate) fn new(
         order: &RequestedOrder,
         source: &SchemaRef,
         (asked, plan): (&ReadRequest, &ReadPlan),
         memory_bytes: Option<u64>,
     ) -> Result<Self> {
+        let schema = sorted_schema(source, asked, plan)?;
+        if let Some(bytes) = memory_bytes {
+            check_memory(bytes, schema.fields().len()).map_err(|error| error.at(ORDER_BY))?;
+        }
         Ok(Self {
             keys: SortKeys::bind(&order.terms, source)?,
             text: order.text.clone(),
-            schema: sorted_schema(source, asked, plan)?,
+            schema,
             limit: asked.limit,
             memory_bytes: memory_bytes.unwrap_or_else(|| memory_within(MEMORY_BYTES)),
         })
