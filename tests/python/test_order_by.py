@@ -332,3 +332,31 @@ def test_notes_of_all_rows_are_left_out(tmp_path: Path) -> None:
     notes = pq.read_schema(tmp_path / "sorted.parquet").pandas_metadata
     assert notes is None or all(isinstance(column, str) for column in notes["index_columns"])
     assert ids(lr.scan(tmp_path / "sorted.parquet")) == [1, 2, 3]
+
+
+def test_words_of_orders_are_names_where_sql_takes_them(tmp_path: Path) -> None:
+    """`nulls`, `first` and `last` are names; `asc` and `desc` are reserved, as in duckdb."""
+    judged = pa.table(
+        {
+            "id": [0, 1, 2],
+            "nulls": [2, None, 1],
+            "first": [1, 2, None],
+            "last": [3, 1, 2],
+            "desc": [1, 3, 2],
+            "asc": [3, 2, 1],
+        }
+    )
+    lr.copy(judged, tmp_path / "words.parquet")
+    names, endings = ["nulls", "first", "last"], [" asc", *DIRECTIONS]
+    orders = [f"{name}{ending}" for name in [*names, '"desc"', '"asc"'] for ending in endings]
+    orders += ["nulls, first", "last + 0 desc", "-nulls", "first is null, last", "nulls + first nulls first"]
+    for order in orders:
+        assert ids(lr.scan(tmp_path / "words.parquet", order_by=order)) == by_duckdb(judged, order), order
+    for order in ("desc", "desc desc", "asc", "asc nulls first", "id, DESC", "nulls first", "nulls nulls", "id first"):
+        with pytest.raises(duckdb.ParserException):
+            by_duckdb(judged, order)
+        with pytest.raises(lr.UsageError, match="order_by: line 1 column"):
+            lr.scan(tmp_path / "words.parquet", order_by=order)
+    done = run("scan", tmp_path / "words.parquet", "--order-by", "desc")
+    assert done.code == 2
+    assert 'desc is a direction, and no column stands before it (write "desc" in quotes' in done.err

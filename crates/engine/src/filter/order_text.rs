@@ -6,7 +6,7 @@ use lakerace_format::Expr;
 use lakerace_format::sort::SortTerm;
 use lakerace_io::option::ORDER_BY;
 use lakerace_io::{Error, Result};
-use sqlparser::ast::{OrderByExpr, OrderBySort, Spanned};
+use sqlparser::ast::{Expr as Sql, OrderByExpr, OrderBySort, Spanned};
 use sqlparser::parser::Parser;
 
 use super::{ExprDepth, convert, parse_whole, position, with_deep_stack};
@@ -37,11 +37,25 @@ fn term(parsed: OrderByExpr) -> Result<SortTerm> {
     if with_fill.is_some() {
         return wrong("WITH FILL is not known here".to_owned());
     }
+    if let Some(word) = direction(&expr) {
+        let error = Error::usage(format!("{word} is a direction, and no column stands before it"));
+        return Err(error.at(position(at)).advice(format!("write \"{word}\" in quotes for a column of this name")));
+    }
     let value = convert(expr, ExprDepth { level: 0, copies: &Cell::new(0) })?;
     if !has_column(&value) {
         return wrong(format!("{text} is the same for all rows"));
     }
     Ok(SortTerm { value, text, is_descending, has_nulls_first: options.nulls_first.unwrap_or(false) })
+}
+
+/// The word of a direction in place of a value, which SQL reserves. `nulls`, `first` and `last` are also names.
+fn direction(value: &Sql) -> Option<&str> {
+    match value {
+        Sql::Identifier(name) if name.quote_style.is_none() => {
+            ["asc", "desc"].iter().any(|word| name.value.eq_ignore_ascii_case(word)).then_some(&name.value)
+        }
+        _ => None,
+    }
 }
 
 fn has_column(value: &Expr) -> bool {

@@ -36,6 +36,10 @@ fn names_are_those_of_the_filter_language() {
         ("a.b", "a.b"),
         ("user", "user"),
         ("\"desc\" desc", "desc"),
+        ("nulls desc", "nulls"),
+        ("nulls nulls first", "nulls"),
+        ("first nulls first", "first"),
+        ("last nulls last", "last"),
         ("\"a\"\"b\"", "a\"b"),
     ] {
         assert_eq!(column(text), Expr::Column(name.to_owned()), "{text}");
@@ -53,6 +57,10 @@ fn errors_say_what_is_wrong() {
         ("a nulls", ErrorKind::Usage, "unexpected nulls after the end of the order"),
         ("1", ErrorKind::Usage, "1 is the same for all rows"),
         ("a, 'b'", ErrorKind::Usage, "'b' is the same for all rows"),
+        ("desc", ErrorKind::Usage, "desc is a direction, and no column stands before it (write \"desc\" in quotes"),
+        ("a, DESC", ErrorKind::Usage, "line 1 column 4: DESC is a direction"),
+        ("asc desc", ErrorKind::Usage, "asc is a direction"),
+        ("nulls first", ErrorKind::Usage, "unexpected first after the end of the order"),
         ("sqrt(a)", ErrorKind::Unsupported, "the function sqrt"),
     ] {
         let error = parse_order(text).unwrap_err();
