@@ -358,11 +358,11 @@ def copy(
             feature `invariants`; within lists, maps and structs that may be null they are not. By default all columns are
             nullable, which more readers and writers support; the result's `made_nullable` names those.
         auto_compact: Delta: compact after the write, by the rules of `Table.compact(auto=True)`. The rows are written
-            even if it fails, which is a `RuntimeWarning`.
+            even if it fails, which is a `LakeraceWarning`.
         io: How files of this machine are written: `"sync"` (blocking writes into the page cache), `"auto"` (the default: the
             same, but large Parquet files go past the page cache while that is faster), `"uring"` (io_uring, several writes
             under way) or `"uring-direct"` (the same past the page cache). Where the kernel refuses, or its file system has no such writes
-            that don't block (`"uring"` on ext4), a `RuntimeWarning` says so, and files are written without it.
+            that don't block (`"uring"` on ext4), a `LakeraceWarning` says so, and files are written without it.
         durability: What survives of files of this machine when the copy has ended: `"full"` (the default), a loss of power, as files and
             folders are synced; `"normal"`, the end of the process, as the system writes them in its own time.
         output_delimiter: CSV: between fields of the target; the source's by default.

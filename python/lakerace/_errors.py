@@ -56,6 +56,22 @@ def told(kind: type[Error], message: str, place: str | None = None, advice: str 
     return kind(text if advice is None else f"{text} ({advice})", place, advice)
 
 
+class LakeraceWarning(UserWarning):
+    """Something that a call has done in another way than its user may expect, without an error: a column that was left out, an
+    option without effect. It has the line of the call; the rows of a stream give it when they end.
+
+    What an argument asks for is no warning: rows that `on_bad_row` leaves out are counted in the result alone.
+
+    Examples:
+        >>> import warnings
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     rows = lr.scan("orders.parquet", timestamp_unit="ms").count()
+        >>> [str(warning.message).partition(":")[0] for warning in caught]
+        ['timestamp_unit has no effect']
+    """
+
+
 class InternalError(Error):
     """A fault of lakerace itself: report it.
 

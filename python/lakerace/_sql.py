@@ -11,6 +11,7 @@ from lakerace._errors import NotFoundError, UnsupportedError, UsageError, told
 from lakerace._job import current_job
 from lakerace._packages import needed
 from lakerace._readable import ReadableRows, ShownRows
+from lakerace._warnings import reported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,10 +75,9 @@ def sql(
         >>> list(lr.sql(query, params=[9000], orders="delta:lake/orders", changes="changes.csv"))
         [(2,)]
     """
-    job = current_job() or _lakerace.Job()
-    rows = SqlRows._asked(query, relations, params, _limits(memory_limit, threads, storage_options), job)
-    job.warn()
-    return rows
+    job = current_job() or _lakerace.Job(has_reporter=True)
+    with reported(job):
+        return SqlRows._asked(query, relations, params, _limits(memory_limit, threads, storage_options), job)
 
 
 def _limits(
@@ -213,7 +213,7 @@ class SqlRows(ShownRows):
 
         if self._job.is_cancelled:
             # An interrupted run has ended the job of all scans.
-            self._job = current_job() or _lakerace.Job()
+            self._job = current_job() or _lakerace.Job(has_reporter=True)
             self._opened = {
                 name: type(opened)(opened.location, opened.options, self._job) for name, opened in self._opened.items()
             }

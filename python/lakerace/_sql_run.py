@@ -24,6 +24,7 @@ from lakerace._errors import (
 )
 from lakerace._sql_scan import check_decimals, check_types
 from lakerace._sql_text import query_place
+from lakerace._warnings import reported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +67,7 @@ class QueryRun:
         Raises:
             KeyboardInterrupt: The job was cancelled.
         """
-        with self._connected() as connection:
+        with reported(self._job), self._connected() as connection:
             thread = threading.Thread(target=self._work, args=(connection,), name="lakerace-sql", daemon=True)
             thread.start()
             try:

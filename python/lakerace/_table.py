@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +27,7 @@ from lakerace._table_results import (
     Verified,
     Version,
 )
+from lakerace._warnings import issue_own
 
 if TYPE_CHECKING:
     from lakerace._api import ArrowStream, Evolve, FileIo, JobDurability, Location, RowSource
@@ -114,7 +114,7 @@ class Table(ReadableRows):
             io: How files of this machine are written, as for :func:`lakerace.copy`.
             durability: Durability of files of this machine, as for :func:`lakerace.copy`.
             auto_compact: Compact after the upsert, by the rules of `compact(auto=True)`. The rows are written even
-                if it fails, which is a `RuntimeWarning`.
+                if it fails, which is a `LakeraceWarning`.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it: rows are hidden without
                 rewriting files, and readers of the table must support deletion vectors. Tables that lakerace made get
                 them without it.
@@ -545,7 +545,7 @@ def compacted_behind(
     try:
         compacted = table.compact(auto=True, threads=threads, io=io, durability=durability)
     except Error as error:
-        warnings.warn(f"the rows are written, but compacting failed: {error}", RuntimeWarning, stacklevel=3)
+        issue_own(f"the rows are written, but compacting failed: {error}")
         return None
     return None if compacted.version is None else compacted
 

@@ -27,6 +27,7 @@ from lakerace import _tpch as _generating
 from lakerace._job import job_scope
 from lakerace._scan import Explain
 from lakerace._scan import Scan as _Scan
+from lakerace._warnings import reported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,21 +45,25 @@ _T = TypeVar("_T")
 
 
 async def _run(job: _lakerace.Job, call: Callable[[], _T]) -> _T:
-    """Runs a call on a thread. Where the task is cancelled, the job is, and the thread is waited for."""
+    """Runs a call on a thread. Where the task is cancelled, the job is, and the thread is waited for.
+
+    The job's warnings are issued here: the thread does not know the line that awaits the call.
+    """
 
     def work() -> _T:
         with job_scope(job):
             return call()
 
     thread = asyncio.ensure_future(asyncio.to_thread(_not_interrupted, job, work))
-    try:
-        return await asyncio.shield(thread)
-    except asyncio.CancelledError:
-        job.cancel()
-        # The error of the ended call is not that of the task.
-        with suppress(Exception):
-            await _ended(thread)
-        raise
+    with reported(job):
+        try:
+            return await asyncio.shield(thread)
+        except asyncio.CancelledError:
+            job.cancel()
+            # The error of the ended call is not that of the task.
+            with suppress(Exception):
+                await _ended(thread)
+            raise
 
 
 async def _ended(thread: asyncio.Future[Any]) -> None:
@@ -88,7 +93,7 @@ def _twin(call: Callable[_P, _T]) -> Callable[_P, Awaitable[_T]]:
 
     @functools.wraps(call)
     async def twin(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        return await _run(_lakerace.Job(), lambda: call(*args, **kwargs))
+        return await _run(_lakerace.Job(has_reporter=True), lambda: call(*args, **kwargs))
 
     return twin
 
@@ -256,7 +261,7 @@ class Scan:
     async def _opened(self) -> None:
         """Opens the scan again where a cancelled task has ended its job."""
         if self._job.is_cancelled:
-            job = _lakerace.Job()
+            job = _lakerace.Job(has_reporter=True)
             self._scan = await _run(job, self._open)
             self._job = job
 
@@ -289,7 +294,7 @@ def _opening(call: Callable[_P, _Scan]) -> Callable[_P, Awaitable[Scan]]:
 
     @functools.wraps(call)
     async def opening(*args: _P.args, **kwargs: _P.kwargs) -> Scan:
-        job = _lakerace.Job()
+        job = _lakerace.Job(has_reporter=True)
 
         def open_scan() -> _Scan:
             return call(*args, **kwargs)
@@ -444,7 +449,7 @@ class SqlRows:
     async def _call(self, call: Callable[[_queries.SqlRows], _T]) -> _T:
         if self._job.is_cancelled:
             # A cancelled task has ended the job; the rows take this one when they run again.
-            self._job = _lakerace.Job()
+            self._job = _lakerace.Job(has_reporter=True)
         return await _run(self._job, lambda: call(self._rows))
 
     async def _iterated(self, iterate: Callable[[_queries.SqlRows], Iterator[_T]]) -> AsyncGenerator[_T, None]:
@@ -460,7 +465,7 @@ class SqlRows:
 @functools.wraps(_queries.sql)
 async def sql(*args: Any, **kwargs: Any) -> SqlRows:
     """The rows of a query, planned on a thread."""
-    job = _lakerace.Job()
+    job = _lakerace.Job(has_reporter=True)
     return SqlRows(await _run(job, lambda: _queries.sql(*args, **kwargs)), job)
 
 

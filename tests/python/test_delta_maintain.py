@@ -205,7 +205,7 @@ def test_writes_from_python_may_compact_behind_them(tmp_path: Path, monkeypatch:
         raise lr.ConflictError("another writer was faster")
 
     monkeypatch.setattr(lr.Table, "compact", outrun)
-    with pytest.warns(RuntimeWarning, match="the rows are written, but compacting failed: another writer"):
+    with pytest.warns(lr.LakeraceWarning, match="the rows are written, but compacting failed: another writer"):
         changed = table.upsert(rows(58, 60), auto_compact=True)
     assert changed.version == 52
     assert table.scan().count() == 60

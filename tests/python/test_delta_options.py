@@ -199,7 +199,7 @@ def test_uuids_become_bytes_and_the_user_hears_of_it(tmp_path: Path, target: str
     nested = pa.array([[{"v": bytes(range(16))}]], pa.list_(pa.struct([("v", kind)])))
     source = pa.table({"id": [1], "u": pa.array([bytes(16)], kind), "list": nested})
     name = target.format(tmp_path)
-    with pytest.warns(RuntimeWarning, match=r'column "u" \(16 bytes\), column "list\.\w+\.v" \(16 bytes\) have'):
+    with pytest.warns(lr.LakeraceWarning, match=r'column "u" \(16 bytes\), column "list\.\w+\.v" \(16 bytes\) have'):
         lr.copy(source, name)
     file = source_file(tmp_path, source)
     assert lr.scan(name.removeprefix("delta:")).checksum() == lr.scan(file).checksum()

@@ -179,7 +179,13 @@ def test_values_outside_of_the_mapping_are_named_and_read(server: str, tmp_path:
     assert '"c"' not in done.err
     table = pq.read_table(tmp_path / "a.parquet").sort_by("a")
     assert table["r"].to_pylist() == [7, None]
-    read = pa.table(lr.scan(location(server, "unmapped", "?json=b"))).sort_by("a")
+    # They are known when all rows are read.
+    with pytest.warns(lr.LakeraceWarning) as told:
+        read = pa.table(lr.scan(location(server, "unmapped", "?json=b"))).sort_by("a")
+    [warning] = told
+    assert warning.filename == __file__
+    assert '"o.y"' in str(warning.message)
+    assert '"b"' not in str(warning.message)
     assert read["b"].to_pylist() == ["12345678901234567890.5", None]
     assert ok("copy", location(server, "unmapped"), tmp_path / "b.parquet", "--columns", "a").err.count("warning") == 0
 

@@ -167,4 +167,4 @@ def test_a_kernel_that_refuses(tmp_path: Path) -> None:
         preexec_fn=refuse_io_uring,
     )
     assert done.stdout == "sync\n"
-    assert "RuntimeWarning: io_uring is not available" in done.stderr
+    assert "LakeraceWarning: io_uring is not available" in done.stderr

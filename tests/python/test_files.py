@@ -553,7 +553,7 @@ def test_a_long_content_is_never_held_whole(tmp_path: Path) -> None:
 
 def test_warnings_name_what_is_odd(tmp_path: Path) -> None:
     store = lr.files.Store(tmp_path / "s.db")
-    with pytest.warns(RuntimeWarning, match="NFC"):
+    with pytest.warns(lr.LakeraceWarning, match="NFC"):
         store.put("e\u0301", b"1")
     store.put("\u00e9", b"2")
     assert store.verify().alike == [("e\u0301", "\u00e9")]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from s3server import S3
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*composed form:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*composed form:lakerace.LakeraceWarning")
 
 #: Names whose characters take one to four bytes, composed and not.
 NAMES = ["é", "x", "日", "aé", "axb", "aéb", "a日b", "😀", "a😀b", "e\u0301", "ß", "ab", "Ä.b", "[x]", "a-b"]

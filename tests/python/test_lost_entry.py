@@ -33,7 +33,7 @@ def entry(folder: Path, version: int) -> Path:
 
 
 #: What is lost is a warning, too.
-pytestmark = pytest.mark.filterwarnings("ignore:.*the commit of version:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*the commit of version:lakerace.LakeraceWarning")
 
 
 @pytest.fixture

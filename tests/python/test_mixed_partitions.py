@@ -20,6 +20,9 @@ import lakerace as lr
 if TYPE_CHECKING:
     from pathlib import Path
 
+#: A column that the first file lacks is not read, which is told.
+pytestmark = pytest.mark.filterwarnings("ignore:.*which the first file lacks:lakerace.LakeraceWarning")
+
 #: What a file has in its own column `c`, by the number of its folder; `None`: no column.
 KINDS: dict[str, Any] = {
     "none": None,
@@ -137,7 +140,7 @@ def test_text_with_a_header_is_refused_or_right(tmp_path: Path) -> None:
 
 def test_a_column_that_is_not_read_is_told(tmp_path: Path) -> None:
     mixture(tmp_path / "t", ("none", "other", "none"), "parquet")
-    with pytest.warns(RuntimeWarning, match="the first file lacks"):
+    with pytest.warns(lr.LakeraceWarning, match="the first file lacks"):
         lr.copy(tmp_path / "t", tmp_path / "out.parquet")
     assert "the first file lacks" in ok("scan", tmp_path / "t", "--format", "csv").err
 

@@ -95,7 +95,7 @@ def test_every_type_comes_back_as_what_it_was(tmp_path: Path) -> None:
     assert '"money" TEXT /* decimal(38, 2) */' in sql or "decimal(38,2)" in sql
 
 
-@pytest.mark.filterwarnings('ignore:column "fixed":RuntimeWarning')
+@pytest.mark.filterwarnings('ignore:column "fixed":lakerace.LakeraceWarning')
 def test_one_checksum_through_other_places(tmp_path: Path) -> None:
     table = every_type().drop_columns(["nothing", "span", "clock", "uint64", "uint32", "ns", "wide"])
     pq.write_table(table, tmp_path / "a.parquet")

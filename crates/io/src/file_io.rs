@@ -66,6 +66,8 @@ pub(crate) struct ObservedIo {
     pub(crate) effective: Option<FileIo>,
     /// The warnings for the user.
     pub(crate) warnings: Vec<String>,
+    /// The number of warnings that `Job::take_warnings` has returned.
+    pub(crate) reported: usize,
 }
 
 impl FileIoSeen {

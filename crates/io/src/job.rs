@@ -50,6 +50,7 @@ pub struct Job {
     page_cache: Arc<PageCache>,
     syncs: Arc<JobSyncs>,
     pipes: Arc<Mutex<HashMap<String, Arc<Pipe>>>>,
+    has_reporter: bool,
 }
 
 impl Job {
@@ -63,6 +64,7 @@ impl Job {
             page_cache: Arc::default(),
             syncs: Arc::default(),
             pipes: Arc::default(),
+            has_reporter: false,
         }
     }
 
@@ -74,6 +76,16 @@ impl Job {
     /// Makes a job for a part that has other limits.
     pub fn with_options(&self, options: JobOptions) -> Self {
         Self { options: Arc::new(options), ..self.clone() }
+    }
+
+    /// Makes a job for a part whose caller reports the warnings of the whole job: [`Self::has_reporter`].
+    pub fn with_reporter(&self) -> Self {
+        Self { has_reporter: true, ..self.clone() }
+    }
+
+    /// Returns true if a caller of this part reports the warnings, so that the part itself does not.
+    pub fn has_reporter(&self) -> bool {
+        self.has_reporter
     }
 
     /// Makes a job for a part that has to be done when the job is cancelled: it has a separate cancel flag.

@@ -11,15 +11,13 @@ use std::time::Duration;
 
 use lakerace::{DurabilityLevel, Error, Job, JobOptions, JobPlaces, Result};
 use lakerace_files::{Archive, ArchiveKind, Child, IfExists, Options, PutOptions, SecretKey, Store};
-use lakerace_io::option::Door;
 use lakerace_io::wait::{lock, read_lock, write_lock};
-use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::options::ByteCount;
-use crate::{convert, errors, interrupt};
+use crate::{convert, errors, interrupt, warnings};
 use read::{FileReader, FileSnapshot, StatTuple, get, get_many, list_page, skips, stat_tuple};
 use write::{AppendedBytes, FileBatch, FileState, FileWriter, bytes_of, put_options};
 
@@ -58,11 +56,7 @@ impl Drop for FileStore {
 }
 
 fn warn(py: Python<'_>, store: &Store) -> PyResult<()> {
-    for warning in store.warnings() {
-        let text = std::ffi::CString::new(Door::Python.show(&warning).replace('\0', "\\0")).unwrap_or_default();
-        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
-    }
-    Ok(())
+    warnings::issue(py, store.warnings(), None)
 }
 
 /// Runs a long operation on a separate thread; Ctrl-C ends it. `progress` is called with files and bytes.

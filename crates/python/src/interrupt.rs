@@ -6,13 +6,13 @@ use lakerace::{Error, Job, Result};
 use lakerace_exec::{CancelToken, Interruption, ProducerThreads, ValueSender};
 use pyo3::prelude::*;
 
-use crate::errors;
+use crate::{errors, warnings};
 
 /// The interval at which a waiting thread looks for signals.
 pub(crate) const SIGNAL_POLL: Duration = Duration::from_millis(100);
 
 /// Runs `work` on a separate thread and waits for it. A signal whose handler raises cancels `job`, waits until the work
-/// has cleaned up, and raises; a second one does not wait.
+/// has cleaned up, and raises; a second one does not wait. The job's warnings are issued at the end.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     job: &Job,
@@ -33,9 +33,11 @@ pub(crate) fn run<T: Send + 'static>(
         }
     }
     let outcome = outcome.take().and_then(|outcome| outcome.ok_or_else(|| Interruption::Ended.into()));
+    let reported = warnings::report(py, job);
     match interrupted {
         Some(interrupted) => Err(interrupted),
-        None => outcome.map_err(|error| errors::raised(py, &error)),
+        // An error takes precedence over a warning that a filter has made one of.
+        None => outcome.map_err(|error| errors::raised(py, &error)).and_then(|done| reported.map(|()| done)),
     }
 }
 

@@ -3,12 +3,10 @@
 use std::sync::Mutex;
 
 use lakerace::{Clock, Job, JobOptions, Prices};
-use lakerace_io::option::Door;
 use lakerace_io::wait::lock;
-use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning};
 use pyo3::prelude::*;
 
-use crate::convert;
+use crate::{convert, warnings};
 
 /// One bill, one cancellation and one progress for all calls with the same `job`.
 #[pyclass(frozen, name = "Job", module = "lakerace._lakerace")]
@@ -23,7 +21,7 @@ pub(crate) struct SharedJob {
 impl SharedJob {
     /// A job of the command, with the limits that its flags set.
     pub(crate) fn of_command(job: &Job) -> Self {
-        Self { job: job.clone(), clock: Clock::start(), has_limits: true, linked: Mutex::default() }
+        Self { job: job.with_reporter(), clock: Clock::start(), has_limits: true, linked: Mutex::default() }
     }
 
     pub(crate) fn job(&self) -> &Job {
@@ -43,14 +41,22 @@ impl SharedJob {
     pub(crate) fn limits(&self) -> Option<&JobOptions> {
         self.has_limits.then(|| self.job.options())
     }
+
+    /// Only jobs of the command come with limits.
+    fn is_of_command(&self) -> bool {
+        self.has_limits
+    }
 }
 
 #[pymethods]
 impl SharedJob {
+    /// `has_reporter`: the caller issues the warnings by `warn`; the calls themselves issue none.
     #[new]
-    fn new() -> Self {
+    #[pyo3(signature = (has_reporter=false))]
+    fn new(has_reporter: bool) -> Self {
+        let job = Job::new(JobOptions::default());
         Self {
-            job: Job::new(JobOptions::default()),
+            job: if has_reporter { job.with_reporter() } else { job },
             clock: Clock::start(),
             has_limits: false,
             linked: Mutex::default(),
@@ -81,18 +87,28 @@ impl SharedJob {
         (meter.progress(), meter.rows_done(), counts.bytes_read, counts.bytes_written)
     }
 
-    /// Issues the job's warnings as Python warnings.
-    fn warn(&self, py: Python<'_>) -> PyResult<()> {
-        warn(py, &self.job)
+    /// True if the calls with this job issue no warnings themselves.
+    #[getter]
+    fn has_reporter(&self) -> bool {
+        self.job.has_reporter()
     }
-}
 
-/// Issues the job's warnings as Python warnings.
-pub(crate) fn warn(py: Python<'_>, job: &Job) -> PyResult<()> {
-    for warning in job.warnings() {
-        let text = std::ffi::CString::new(Door::Python.show(&warning).into_owned())
-            .map_err(|_| PyRuntimeError::new_err("a warning contains a null byte"))?;
-        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
+    /// Issues the warnings of all calls so far as Python warnings, unless the command prints them.
+    fn warn(&self, py: Python<'_>) -> PyResult<()> {
+        if self.is_of_command() {
+            return Ok(());
+        }
+        warnings::issue(py, self.take_warnings(), None)
     }
-    Ok(())
+
+    /// The warnings of all calls so far that no one has taken.
+    fn take_warnings(&self) -> Vec<String> {
+        let linked = lock(&self.linked).clone();
+        std::iter::once(&self.job).chain(&linked).flat_map(Job::take_warnings).collect()
+    }
+
+    /// Adds a warning of the package to those of the calls.
+    fn add_warning(&self, text: &str) {
+        self.job.warn(text);
+    }
 }

@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use crate::errors::raised;
 use crate::foreign_stream::import;
-use crate::job::warn;
 use crate::options::Keywords;
 use crate::scan::Scan;
 use crate::{convert, interrupt};
@@ -42,7 +41,6 @@ pub(crate) struct DryReport {
 impl DryReport {
     /// The report of a plan, as a dict.
     pub(crate) fn tell(py: Python<'_>, planned: DryRun, clock: &Clock, job: &Job) -> PyResult<Py<PyAny>> {
-        warn(py, job)?;
         convert::to_python(py, &Self { planned, report: clock.report(0, job, &Prices::default()) })
     }
 }
@@ -121,7 +119,6 @@ pub(crate) fn copy(
     };
     let (written, job) = with_source(py, source, &keywords, &places, copy)?;
     let report = clock.report(written.rows, &job, &Prices::default());
-    warn(py, &job)?;
     let Written { files, bytes: file_bytes, version, made_nullable, rejected, skipped, checksum, .. } = written;
     let io = job.file_io();
     convert::to_python(
@@ -153,7 +150,6 @@ pub(crate) fn sync(py: Python<'_>, table: String, target: String, options: Bound
         Some(interval) => lakerace::follow(&table, &target, &options, interval, &payer, |_| {}),
     })?;
     let report = clock.report(synced.upserted + synced.deleted, &job, &Prices::default());
-    warn(py, &job)?;
     convert::to_python(py, &SyncReport { report, synced })
 }
 
@@ -255,7 +251,6 @@ fn changed(
     let payer = job.clone();
     let changed = interrupt::run(py, &job, move || change(&table, rows, &options, &payer))?;
     let report = clock.report(count(&changed), &job, &Prices::default());
-    warn(py, &job)?;
     convert::to_python(py, &ChangeReport::new(&changed, report, &job))
 }
 
@@ -436,7 +431,6 @@ pub(crate) fn check(py: Python<'_>, location: String, options: Bound<'_, PyDict>
     keywords.check_places(&JobPlaces::default().reads(&location).writes(&location), job.options())?;
     let payer = job.clone();
     let found = interrupt::run(py, &job, move || lakerace::check(&location, &storage, &payer))?;
-    warn(py, &job)?;
     convert::to_python(py, &found)
 }
 

@@ -20,6 +20,7 @@ mod scan;
 mod sql;
 mod stream;
 mod tpch;
+mod warnings;
 
 use std::ffi::OsString;
 

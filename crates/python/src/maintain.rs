@@ -9,7 +9,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
-use crate::job::warn;
 use crate::jobs::DryReport;
 use crate::options::Keywords;
 use crate::stream::Stream;
@@ -39,7 +38,6 @@ fn run<T: Send + 'static, S: Serialize>(
     keywords.check_places(places, job.options())?;
     let payer = job.clone();
     let (made, rows) = tell(interrupt::run(py, &job, move || work(&storage, &payer))?);
-    warn(py, &job)?;
     convert::to_python(py, &BilledOutcome { made, report: clock.report(rows, &job, &Prices::default()) })
 }
 

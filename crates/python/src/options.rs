@@ -145,10 +145,9 @@ impl<'py> Keywords<'py> {
             durability: self.parsed("durability", str::parse)?.unwrap_or(known.durability),
             ..known.clone()
         });
-        if let Some(shared) = self.get::<Py<SharedJob>>("job")? {
-            shared.get().link(&job);
-        }
-        Ok(job)
+        let Some(shared) = self.get::<Py<SharedJob>>("job")? else { return Ok(job) };
+        shared.get().link(&job);
+        Ok(if shared.get().job().has_reporter() { job.with_reporter() } else { job })
     }
 
     fn tolerance(&self) -> PyResult<Option<f64>> {

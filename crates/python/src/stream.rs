@@ -20,6 +20,7 @@ use pyo3::types::PyCapsule;
 
 use crate::errors;
 use crate::interrupt::SIGNAL_POLL;
+use crate::warnings::{self, CallerLine};
 
 pub(crate) const SCHEMA_CAPSULE: &CStr = c"arrow_schema";
 pub(crate) const STREAM_CAPSULE: &CStr = c"arrow_array_stream";
@@ -38,7 +39,8 @@ pub(crate) struct Stream {
 /// Why a stream ended early.
 enum StreamFailure {
     Engine(Error),
-    Signal(PyErr),
+    /// An exception of a signal's handler, or a warning that a filter has made an error.
+    Python(PyErr),
 }
 
 impl Stream {
@@ -71,6 +73,7 @@ impl Stream {
         };
         let mut reader = ThreadedReader::start(batches, target, self.job.clone(), Arc::clone(&self.failure))
             .map_err(|e| raise(&e))?;
+        reader.caller = warnings::caller(py)?;
         py.detach(|| reader.read_ahead());
         if let Some(exception) = self.exception(py) {
             return Err(PyErr::from_value(exception.into_bound(py)));
@@ -84,7 +87,7 @@ impl Stream {
         let failure = lock(&self.failure).take()?;
         let error = match failure {
             StreamFailure::Engine(error) => errors::raised(py, &error),
-            StreamFailure::Signal(error) => error,
+            StreamFailure::Python(error) => error,
         };
         Some(error.into_value(py).into_any())
     }
@@ -97,6 +100,8 @@ struct ThreadedReader {
     first: Option<Option<Result<RecordBatch>>>,
     job: Job,
     failure: Arc<Mutex<Option<StreamFailure>>>,
+    /// The line that asked for the stream.
+    caller: Option<CallerLine>,
     /// The thread that asked for the stream: if it is Python's main thread, it hears Ctrl-C.
     owner: ThreadId,
     signals_checked: Instant,
@@ -131,6 +136,7 @@ impl ThreadedReader {
             first: None,
             job,
             failure,
+            caller: None,
             owner: std::thread::current().id(),
             signals_checked: Instant::now(),
             is_handed_over: false,
@@ -167,17 +173,48 @@ impl ThreadedReader {
             // SAFETY: the call only sets a flag.
             unsafe { pyo3::ffi::PyErr_SetInterrupt() };
         }
-        *lock(&self.failure) = Some(StreamFailure::Signal(raised));
+        *lock(&self.failure) = Some(StreamFailure::Python(raised));
         Some(Err(Error::cancelled()))
     }
 
-    /// Keeps the error of `next`, if it is one.
-    fn keep(&self, next: Option<Result<RecordBatch>>) -> Option<Result<RecordBatch>> {
-        if let Some(Err(error)) = &next {
-            let mut failure = lock(&self.failure);
-            *failure = Some(StreamFailure::Engine(error.clone()));
+    /// Issues the job's warnings.
+    ///
+    /// # Errors
+    /// A warning that a filter has made an error, on the thread that asked for the stream.
+    fn report(&self) -> PyResult<()> {
+        if std::thread::current().id() == self.owner {
+            return warnings::report_at(&self.job, self.caller.as_ref());
         }
-        next
+        warnings::report_later(&self.job, self.caller.as_ref());
+        Ok(())
+    }
+
+    /// Keeps the error of `next`, if it is one. At the end of the rows, the job's warnings are issued.
+    fn keep(&self, next: Option<Result<RecordBatch>>) -> Option<Result<RecordBatch>> {
+        match &next {
+            Some(Ok(_)) => next,
+            Some(Err(error)) => {
+                // The error takes precedence over a warning that a filter has made one of.
+                let _ = self.report();
+                *lock(&self.failure) = Some(StreamFailure::Engine(error.clone()));
+                next
+            }
+            None => {
+                let raised = self.report().err()?;
+                let error = Error::invalid(raised.to_string());
+                *lock(&self.failure) = Some(StreamFailure::Python(raised));
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+impl Drop for ThreadedReader {
+    fn drop(&mut self) {
+        // A consumer may leave the rest of the rows.
+        if let Err(raised) = self.report() {
+            Python::try_attach(|py| raised.write_unraisable(py, None));
+        }
     }
 }
 

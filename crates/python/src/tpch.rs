@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
-use crate::job::warn;
 use crate::options::Keywords;
 use crate::{convert, errors, interrupt};
 
@@ -42,7 +41,6 @@ pub(crate) fn tpch(py: Python<'_>, target: String, options: Bound<'_, PyDict>) -
     })?;
     let rows = tables.iter().map(|table| table.rows).sum();
     let report = clock.report(rows, &job, &Prices::default());
-    warn(py, &job)?;
     let file_bytes = tables.iter().map(|table| table.bytes).sum();
     convert::to_python(py, &GenerateReport { report, tables, file_bytes, mode, io: job.file_io() })
 }

@@ -23,6 +23,16 @@ impl Job {
         warnings
     }
 
+    /// The warnings that no call of this function has returned, so that each is reported once, however many calls share
+    /// the job. Rows that did not fit are none of them: the caller chose what becomes of them, and the report counts
+    /// them.
+    pub fn take_warnings(&self) -> Vec<String> {
+        let mut seen = self.file_io_seen().lock();
+        let known = seen.reported;
+        seen.reported = seen.warnings.len();
+        seen.warnings[known..].to_vec()
+    }
+
     /// The way to write a new file. For the first one, `probe` asks the kernel which part of the requested way works
     /// here, and the reason for any difference.
     pub(crate) fn begin_file(&self, probe: impl FnOnce(FileIo) -> (FileIo, Option<String>)) -> FileIo {

@@ -1,0 +1,93 @@
+"""Warnings of jobs, issued at the line that called the package."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from lakerace._errors import LakeraceWarning
+from lakerace._job import current_job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import FrameType
+
+    from lakerace import _lakerace
+
+#: Packages whose lines are not the caller's: this one, those that consume its streams, and those that run its calls.
+_PASSED = frozenset(
+    {
+        "asyncio",
+        "concurrent",
+        "contextlib",
+        "duckdb",
+        "functools",
+        "lakerace",
+        "narwhals",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "threading",
+    }
+)
+
+
+class CallerLine(NamedTuple):
+    """A line of the caller's code."""
+
+    file: str
+    line: int
+    module: str
+
+
+def caller() -> CallerLine | None:
+    """The innermost line that is not of this package or of one that it works for. `None` on a thread that has none."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] not in _PASSED:
+            return CallerLine(frame.f_code.co_filename, frame.f_lineno, module)
+        frame = frame.f_back
+    return None
+
+
+def issue(texts: Sequence[str], remembered: tuple[str, int, str] | None = None) -> None:
+    """Issues warnings at the line of the caller: where this thread has none, at the line that was remembered."""
+    issue_at(texts, caller() or remembered)
+
+
+def issue_at(texts: Sequence[str], place: tuple[str, int, str] | None) -> None:
+    """Issues warnings at a line of code."""
+    file, line, module = place or CallerLine("lakerace", 0, "lakerace")
+    registry = getattr(sys.modules.get(module), "__dict__", {}).setdefault("__warningregistry__", {})
+    for text in texts:
+        warnings.warn_explicit(text, LakeraceWarning, file, line, module, registry)
+
+
+def issue_own(text: str) -> None:
+    """Issues a warning of the package itself, or adds it to those of a job whose warnings are issued together."""
+    job = current_job()
+    if job is not None and job.has_reporter:
+        job.add_warning(text)
+    else:
+        issue([text])
+
+
+@contextmanager
+def reported(job: _lakerace.Job) -> Iterator[None]:
+    """Issues the warnings of a job when the calls within have ended. The error of a call takes precedence.
+
+    A job of the context has its warnings issued by who made it.
+    """
+    if current_job() is job:
+        yield
+        return
+    try:
+        yield
+    except BaseException:
+        with suppress(LakeraceWarning):
+            job.warn()
+        raise
+    job.warn()
