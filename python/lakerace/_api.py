@@ -394,6 +394,8 @@ def copy(
         if is_file(source):
             if resume or since is not None:
                 raise _usage("resume and since: only a location can be read again")
+            if file_name_column is not None:
+                raise _usage("file_name_column: bytes and open files have no such name: copy a location")
             with stored_file(source, format) as path:
                 made = run(path, os.fspath(target), with_job(options))
         elif isinstance(source, (str, os.PathLike)):

@@ -50,6 +50,15 @@ def _describe(error: OSError, number: int | None, place: str | None) -> None:
     error.errno, error.strerror, error.filename = number, str(error), place
 
 
+def rename(error: Error, path: str, name: str) -> None:
+    """Puts a name in place of a path that the caller does not know."""
+    error.args = tuple(part.replace(path, name) if isinstance(part, str) else part for part in error.args)
+    error.place = error.place and error.place.replace(path, name)
+    error.advice = error.advice and error.advice.replace(path, name)
+    if isinstance(error, OSError):
+        _describe(error, error._errno, error.place)
+
+
 def told(kind: type[Error], message: str, place: str | None = None, advice: str | None = None) -> Error:
     """An error of a kind, with its place and its advice in its text."""
     text = message if place is None else f"{place}: {message}"

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from lakerace._errors import InvalidInputError, UsageError
+from lakerace._errors import Error, InvalidInputError, UsageError, rename
 from lakerace._packages import needed
 from lakerace._scan import Scan
+from lakerace._warnings import renamed_in_warnings
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -37,7 +38,8 @@ def is_file(source: object) -> TypeGuard[bytes | BinaryIO]:
 
 @contextmanager
 def stored_file(source: bytes | BinaryIO, file_format: Format | None) -> Iterator[str]:
-    """The path of a temporary file with the bytes of a source, from where an open file stands on.
+    """The path of a temporary file with the bytes of a source, from where an open file stands on. Errors and warnings name the
+    source in place of the path.
 
     Raises:
         UsageError: The format is not given, or the file gives text.
@@ -56,7 +58,27 @@ def stored_file(source: bytes | BinaryIO, file_format: Format | None) -> Iterato
             except TypeError as error:
                 raise UsageError("the file returns text: open it in binary mode") from error
         file.flush()
-        yield file.name
+        with _named(file.name, _file_name(source)):
+            yield file.name
+
+
+def _file_name(source: bytes | BinaryIO) -> str:
+    """The name by which users know a source that holds the bytes of a file."""
+    if isinstance(source, _BYTES):
+        return "the bytes"
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) and name else f"<{type(source).__name__}>"
+
+
+@contextmanager
+def _named(path: str, name: str) -> Iterator[None]:
+    """Puts a name in place of a path into the errors and warnings of the calls within."""
+    with renamed_in_warnings(path, name):
+        try:
+            yield
+        except Error as error:
+            rename(error, path, name)
+            raise
 
 
 def arrow_stream(source: object) -> ArrowStream:

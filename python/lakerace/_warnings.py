@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
 from lakerace._errors import LakeraceWarning
@@ -32,6 +33,10 @@ _PASSED = frozenset(
         "threading",
     }
 )
+
+
+#: A path in warnings, and the name that is put in its place.
+_RENAMED: ContextVar[tuple[str, str]] = ContextVar("lakerace_renamed", default=("", ""))
 
 
 class CallerLine(NamedTuple):
@@ -62,8 +67,10 @@ def issue_at(texts: Sequence[str], place: tuple[str, int, str] | None) -> None:
     """Issues warnings at a line of code."""
     file, line, module = place or CallerLine("lakerace", 0, "lakerace")
     registry = getattr(sys.modules.get(module), "__dict__", {}).setdefault("__warningregistry__", {})
+    path, name = _RENAMED.get()
     for text in texts:
-        warnings.warn_explicit(text, LakeraceWarning, file, line, module, registry)
+        shown = text.replace(path, name) if path else text
+        warnings.warn_explicit(shown, LakeraceWarning, file, line, module, registry)
 
 
 def issue_own(text: str) -> None:
@@ -91,3 +98,18 @@ def reported(job: _lakerace.Job) -> Iterator[None]:
             job.warn()
         raise
     job.warn()
+
+
+@contextmanager
+def renamed_in_warnings(path: str, name: str) -> Iterator[None]:
+    """Puts a name in place of a path into the warnings of the calls within."""
+    token = _RENAMED.set((path, name))
+    try:
+        yield
+    finally:
+        _RENAMED.reset(token)
+        job = current_job()
+        if job is not None and job.has_reporter:
+            # They are issued later, where nothing is known of the path.
+            for text in job.take_warnings():
+                job.add_warning(text.replace(path, name))

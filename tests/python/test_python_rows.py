@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import subprocess
 import sys
@@ -208,3 +209,43 @@ except ModuleNotFoundError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == f'this call needs {package}: pip install "lakerace[{extra}]"\n'
+
+
+def test_errors_and_warnings_name_what_the_bytes_are(tmp_path: Path) -> None:
+    class Named(io.BytesIO):
+        name = "upload.csv"
+
+    def sources(text: bytes) -> dict[str, Any]:
+        return {"the bytes": text, "<BytesIO>": io.BytesIO(text), "upload.csv": Named(text)}
+
+    for dry_run in (False, True):
+        for name, source in sources(b"id,name\n1,ann\n2\n").items():
+            with pytest.raises(lr.Error) as raised:
+                lr.copy(source, tmp_path / "out.parquet", format="csv", columns=["none"], dry_run=dry_run)
+            assert str(raised.value).startswith(f"{name}: "), raised.value
+            assert (raised.value.place or "").startswith(name)
+            assert "lakerace-" not in str(raised.value)
+            assert isinstance(raised.value, FileNotFoundError)
+            assert raised.value.filename == raised.value.place
+    for name, source in sources(b"id,name\n1,ann\n2\n").items():
+        with pytest.raises(lr.InvalidInputError) as invalid:
+            lr.copy(source, tmp_path / "out.parquet", format="csv")
+        assert str(invalid.value).startswith(f"{name}, line 3: "), invalid.value
+    for name, source in sources(b"id;name\n1;ann\n").items():
+        with pytest.warns(lr.LakeraceWarning, match="there is one column") as told:
+            lr.copy(source, tmp_path / "one.parquet", format="csv", mode="overwrite")
+        assert [str(warning.message).partition(": ")[0] for warning in told] == [name]
+    with pytest.warns(lr.LakeraceWarning, match="^the bytes: there is one column"):
+        asyncio.run(awaited(b"id;name\n1;ann\n", tmp_path / "awaited.parquet"))
+    (tmp_path / "open.csv").write_bytes(b"id,name\n1\n")
+    with (tmp_path / "open.csv").open("rb") as file, pytest.raises(lr.InvalidInputError, match=r"open\.csv, line 2: "):
+        lr.copy(file, tmp_path / "out.parquet", format="csv")
+    planned = lr.copy(b"id\n1\n", tmp_path / "new.parquet", format="csv", dry_run=True).planned
+    assert planned is not None
+    assert "lakerace-" not in planned.would
+    with pytest.raises(lr.UsageError, match="file_name_column: bytes and open files have no such name"):
+        lr.copy(b"id\n1\n", tmp_path / "new.parquet", format="csv", file_name_column="file")
+
+
+async def awaited(source: bytes, target: Path) -> lr.CopyResult:
+    return await lr.aio.copy(source, target, format="csv")
