@@ -103,6 +103,7 @@ def test_floats_have_the_digits_of_their_documents(server: str) -> None:
     assert decimal.Decimal(9007199254740993) in exact
 
 
+@pytest.mark.filterwarnings("ignore:.*which are cut off:lakerace.LakeraceWarning")
 @pytest.mark.parametrize("kind", ["date", "date_nanos"])
 def test_dates_are_what_the_server_takes_them_for(server: str, kind: str) -> None:
     texts = [
