@@ -185,7 +185,8 @@ def scan(
         location: A path or URL whose ending names the format, a folder or a glob of such files: `a.parquet`,
             `data/**/*.csv.gz`, `s3://bucket/folder/`; or the folder of a Delta table. `-` is standard input, which is
             read once, as named pipes are.
-        columns: Names in the order wanted; all by default.
+        columns: Names in the order wanted; all by default. Values of the language of `where` get a name with `as`:
+            `"price * 1.2 as gross"`, `"a as b"`, `"user.name as name"`. The columns that they need are read.
         where: A SQL expression over the columns; rows stay where it is true.
         params: The values of each `?` in `where`, in order: numbers, texts, bytes, dates, times, booleans or `None`.
         order_by: Sorts the rows by columns, or by values of the language of `where`, each with `asc` or `desc`, and
@@ -241,6 +242,8 @@ def scan(
         [{'order_id': 2, 'price': 9500.0}, {'order_id': 4, 'price': 12000.0}]
         >>> list(lr.scan("orders.parquet", columns=["order_id"], order_by="price desc", limit=2))
         [(4,), (2,)]
+        >>> lr.scan("orders.parquet", columns=["order_id as id", "price / 2 as half"], limit=1).to_arrow().to_pylist()
+        [{'id': 1, 'half': ...}]
     """
     if memory_limit is not None and order_by is None:
         raise _usage("memory_limit: it bounds the memory of a sort, and order_by is not given")

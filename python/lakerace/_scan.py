@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lakerace import _lakerace
 from lakerace._errors import UsageError
+from lakerace._filter import quoted
 from lakerace._job import current_job, with_job
 from lakerace._packages import needed
 from lakerace._progress import progress_shown
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from lakerace._dataset import ScanDataset
 
 _T = TypeVar("_T")
+
+#: What a computed column has, and few names.
+_ALIAS = re.compile(r"\bas\b", re.IGNORECASE)
 
 #: Storage options that a pickle without credentials keeps, without `aws_` in front: where a store is, and how it is spoken to.
 PUBLIC_SETTINGS = frozenset(
@@ -67,6 +72,25 @@ def can_filter(options: Mapping[str, object], names: Sequence[str]) -> bool:
     return options.get("limit") is None and list(options.get("columns") or names) == list(names)  # type: ignore[call-overload]
 
 
+def _items_by_name(names: Sequence[str], columns: Sequence[str] | None) -> dict[str, list[str]]:
+    """The columns of a scan by their names, as its option `columns` has them: fields of one struct are one column."""
+    if columns is None:
+        return {name: [_plain_item(name)] for name in names}
+    items = [columns] if isinstance(columns, str) else columns
+    own: dict[str, list[str]] = {}
+    rest = iter(names)
+    for item in items:
+        structs = () if _ALIAS.search(item) or len(items) == len(names) else own
+        known = next((name for name in structs if item.startswith(f"{name}.")), None)
+        own.setdefault(next(rest) if known is None else known, []).append(item)
+    return own
+
+
+def _plain_item(name: str) -> str:
+    """A column's name as an item of `columns`, where it could also be read as a value with a name."""
+    return f"{quoted(name)} as {quoted(name)}" if _ALIAS.search(name) else name
+
+
 def narrowed_options(
     options: Mapping[str, Any],
     names: Sequence[str],
@@ -76,10 +100,10 @@ def narrowed_options(
 ) -> dict[str, Any]:
     """The options of a scan that leaves out columns and rows where that is known to be right."""
     narrowed, limited = dict(options), options.get("limit")
-    own = dict(zip(names, options.get("columns") or names, strict=True))
     # Files that a filter leaves out may be the only ones that have a column: all are named.
     if columns is not None or where is not None:
-        narrowed["columns"] = [own[name] for name in (names if columns is None else columns)]
+        own = _items_by_name(names, options.get("columns"))
+        narrowed["columns"] = [item for name in (names if columns is None else columns) for item in own[name]]
     if where is not None and can_filter(options, names):
         narrowed["where"] = f"({options['where']}) AND ({where})" if options.get("where") else where
     if limit is not None:

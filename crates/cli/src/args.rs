@@ -39,7 +39,7 @@ pub(crate) use self::sql::SqlArgs;
 pub(crate) use self::sync::SyncArgs;
 use self::tpch::TpchArgs;
 use crate::proxy::ProxyArgs;
-use crate::value::{self, CommaList, ThreadCount};
+use crate::value::{self, ColumnList, CommaList, ThreadCount};
 
 pub(crate) use self::table::{AlterArgs, ChangesArgs, CompactArgs, HistoryArgs, RestoreArgs, VacuumArgs, VerifyArgs};
 
@@ -374,9 +374,9 @@ pub(crate) struct InputArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct ReadArgs {
-    /// Columns, in this order. Default: all.
+    /// Columns, in this order, and values of the language of --where with names: `price * 1.2 as gross`. Default: all.
     #[arg(long, value_name = "A,B")]
-    pub(crate) columns: Option<CommaList>,
+    pub(crate) columns: Option<ColumnList>,
     #[command(flatten)]
     pub(crate) condition: FilterArgs,
     /// Read this version of a Delta table. Default: the last one.

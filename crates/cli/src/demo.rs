@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use lakerace::{Checksum, CopyOptions, CsvOptions, Error, Job, ReadOptions, Result, Scan, WriteMode};
+use lakerace::{Checksum, ColumnItem, CopyOptions, CsvOptions, Error, Job, ReadOptions, Result, Scan, WriteMode};
 use lakerace::{Prices, Requests};
 use serde::Serialize;
 use serde_json::json;
@@ -134,7 +134,7 @@ impl DemoRun<'_> {
         let schema = is_csv.then(|| orders::SCHEMA.to_owned());
         ReadOptions {
             filter: filter.map(str::to_owned),
-            columns: filter.map(|_| ["order_id", "ordered_at", "price"].map(str::to_owned).to_vec()),
+            columns: filter.map(|_| ColumnItem::named(["order_id", "ordered_at", "price"])),
             csv: CsvOptions { schema, ..CsvOptions::default() },
             storage: storage_options(&self.args.store),
             ..ReadOptions::default()

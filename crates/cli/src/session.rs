@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{CsvArgs, GlobalOptions, InputArgs, StoreArgs};
 use crate::progress::Progress;
-use crate::value::{BatchRowCount, QuoteCharacter};
+use crate::value::{BatchRowCount, ColumnList, QuoteCharacter};
 use crate::{human, interrupt, log, shown, stderr, stdout};
 
 /// The first words of the report of a command that was only checked.
@@ -131,7 +131,7 @@ pub(crate) fn job_options(args: &StoreArgs, defaults: RangeOptions) -> JobOption
 /// The options of a read, without a limit.
 pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> Result<ReadOptions> {
     Ok(ReadOptions {
-        columns: read.columns.as_ref().map(|list| list.0.clone()),
+        columns: read.columns.as_ref().map(ColumnList::items).transpose()?,
         filter: read.condition.condition()?,
         at: read.at.clone(),
         batch_rows: read.batch_rows.map(|rows| match rows {

@@ -1,10 +1,14 @@
 //! Values of options, from text.
 
+mod column_list;
+
 use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lakerace::option::{Choice, parse_choice};
 use lakerace::{Error, FileFormat, MergeOperator, Result, TpchFormat, parse_bytes};
+
+pub(crate) use column_list::ColumnList;
 
 /// Names between commas; blanks around them are dropped. A name with a comma or such blanks is written in double
 /// quotes, which are doubled inside.

@@ -1,17 +1,20 @@
 //! Text that is written to a Delta table: its columns are read in the table's types, unless an option names others.
 
+use std::sync::Arc;
+
 use arrow::datatypes::{DataType, Field, Schema};
 use lakerace_delta::{Evolve, Table, may_widen};
 use lakerace_format::schema_text::print_schema;
 use lakerace_format::{CsvOptions, FieldPositions};
 use lakerace_io::{ErrorKind, Job, Result};
 
+use crate::column_item::{ColumnItem, ComputedColumn};
 use crate::option_scope::PlaceKind;
 use crate::{ReadOptions, Scan};
 
 /// Opens a source whose rows are written to a table. In CSV, TBL and JSON lines, columns of the table without a given
 /// type are read in the table's type, because a type that is inferred from the first rows is often not that of the
-/// column.
+/// column. A renamed column has the type of the table's column of its new name.
 ///
 /// Numbers keep their inferred type where they may widen the table's: in columns that belong neither to `key` nor to
 /// the partitions.
@@ -25,11 +28,12 @@ pub(crate) fn open(
 ) -> Result<Scan> {
     let is_text = |scan: &Scan| PlaceKind::of_source(&scan.format()).is_text();
     let scan = Scan::open(source, read, job);
+    let is_computed = read.columns.iter().flatten().any(|item| item.as_computed().is_some());
     let looks = match &scan {
         Ok(scan) if is_text(scan) => scan.source_schema(),
-        // The filter may fit the table's types, and not the inferred ones.
-        Err(_) if read.filter.is_some() => {
-            let all = ReadOptions { filter: None, ..read.clone() };
+        // The filter and computed columns may fit the table's types, and not the inferred ones.
+        Err(_) if read.filter.is_some() || is_computed => {
+            let all = ReadOptions { filter: None, columns: None, order_by: None, ..read.clone() };
             match Scan::open(source, &all, job) {
                 Ok(all) if is_text(&all) => all.source_schema(),
                 _ => return scan,
@@ -46,14 +50,35 @@ pub(crate) fn open(
     let widens = |field: &Field, to: &DataType| evolve.widen && to.is_numeric() && may_widen(&snapshot, field, to, key);
     let positions = FieldPositions::new(looks.fields());
     let like = |field: &Field| positions.of_name(field.name()).map(|at| looks.field(at));
-    let is_typed = |field: &&Field| {
-        let like = like(field).is_some_and(|like| !widens(field, like.data_type()));
-        like && !field.data_type().is_nested() && !field.data_type().is_binary()
+    let typed = |field: &Arc<Field>| {
+        let as_read = field.as_ref().clone().with_name(source_of(field.name(), read.columns.as_deref())?);
+        let like = like(&as_read).is_some_and(|like| !widens(field, like.data_type()));
+        (like && !field.data_type().is_nested() && !field.data_type().is_binary()).then_some(as_read)
     };
-    let fields: Vec<Field> = snapshot.schema().fields().iter().map(AsRef::as_ref).filter(is_typed).cloned().collect();
+    let fields: Vec<Field> = snapshot.schema().fields().iter().filter_map(typed).collect();
     if fields.iter().all(|field| like(field).is_some_and(|like| like == field)) {
         return scan;
     }
     let csv = CsvOptions { types: Some(print_schema(&Schema::new(fields))), ..read.csv.clone() };
     Scan::open(source, &ReadOptions { csv, ..read.clone() }, job)
 }
+
+/// The source's column that has the type of a table's column: the one that goes there with its own or another name, or the
+/// one of the same name from which its values are computed.
+fn source_of<'a>(name: &'a str, items: Option<&'a [ColumnItem]>) -> Option<&'a str> {
+    let items = items.unwrap_or_default();
+    let computed = || items.iter().filter_map(ColumnItem::as_computed);
+    if let Some(column) = computed().find(|column| column.name == name) {
+        let is_renamed_alone = |renamed: &&str| !items.iter().any(|item| item.text() == *renamed);
+        let mut needs_own = false;
+        column.value.visit_columns(&mut |used| needs_own |= used == name);
+        return if needs_own { Some(name) } else { column.renamed().filter(is_renamed_alone) };
+    }
+    // Its values go to a column of another name.
+    let goes_elsewhere = |column: &ComputedColumn| column.renamed() == Some(name);
+    let is_named = items.iter().any(|item| item.text() == name);
+    (is_named || !computed().any(goes_elsewhere)).then_some(name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -49,24 +49,27 @@ impl OpenedLocation {
 
 /// Opens all files of a location; the source knows all of their columns, whichever are read.
 pub(crate) fn open_whole(location: &str, options: &ReadOptions, job: &Job) -> Result<OpenedLocation> {
-    open(location, &ReadOptions { columns: None, ..options.clone() }, None, job)
+    open(location, options, (None, None), job)
 }
 
-/// Opens a location for a read of the columns in `options` with `filter`: files that the filter excludes by their
-/// partition are not opened, and the source may lack other columns.
-pub(crate) fn open(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<OpenedLocation> {
+/// The columns of a source that a read needs (`None`: all), and its filter.
+pub(crate) type ReadPart<'a> = (Option<&'a [String]>, Option<&'a Expr>);
+
+/// Opens a location for a read of some columns with a filter: files that the filter excludes by their partition are not
+/// opened, and the source may lack other columns. The columns in `options` do not matter.
+pub(crate) fn open(location: &str, options: &ReadOptions, part: ReadPart<'_>, job: &Job) -> Result<OpenedLocation> {
     match LocationKind::classify(location) {
         LocationKind::Table { folder } => OpenedLocation::table(&Location::parse(folder)?, options, job),
         LocationKind::Tpch => tpch::open(location, options, job).map(|source| OpenedLocation::files(Arc::new(source))),
         LocationKind::Database(system) => database::open(system, location, options, job).map(OpenedLocation::files),
-        LocationKind::Path => open_path(location, options, filter, job),
+        LocationKind::Path => open_path(location, options, part, job),
     }
 }
 
-fn open_path(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<OpenedLocation> {
+fn open_path(location: &str, options: &ReadOptions, part: ReadPart<'_>, job: &Job) -> Result<OpenedLocation> {
     if let Some(files) = piped::find(location, options, job)? {
         refuse_version(location, options)?;
-        return open_files(files, options, filter, job).map(OpenedLocation::files);
+        return open_files(files, options, part, job).map(OpenedLocation::files);
     }
     let location = Location::parse(location)?;
     let files = match find_files(&location, options, job)? {
@@ -76,11 +79,11 @@ fn open_path(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: 
     };
     refuse_version(location.as_str(), options)?;
     let format = files.format;
-    match open_files(files, options, filter, job) {
+    match open_files(files, options, part, job) {
         Err(error) if error.kind() == ErrorKind::NotFound && location.can_list() => {
             // The name of a file in an object store may be that of a folder: no request was spent to find out.
             match FileSource::of_folder(&location, options, Some(format), job)? {
-                FoundLocation::Files(files) => open_files(files, options, filter, job).map(OpenedLocation::files),
+                FoundLocation::Files(files) => open_files(files, options, part, job).map(OpenedLocation::files),
                 FoundLocation::DeltaTable => OpenedLocation::table(&location, options, job),
                 FoundLocation::Nothing => Err(error),
             }
@@ -98,14 +101,15 @@ fn refuse_version(place: &str, options: &ReadOptions) -> Result<()> {
     }
 }
 
-fn open_files(files: FileSource, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Arc<dyn Source>> {
+fn open_files(files: FileSource, options: &ReadOptions, part: ReadPart<'_>, job: &Job) -> Result<Arc<dyn Source>> {
+    let (_, filter) = part;
     let constants = partitions(&files, options.file_name_column.as_deref())?;
     let mut conditions = partition_conditions(filter, &constants);
     // Excluded files also determine types, so that the types do not depend on the filter.
     let all = if conditions.is_empty() { Vec::new() } else { files.objects.clone() };
     let inputs = files.objects.into_iter().zip(constants);
     let inputs: Vec<_> = inputs.map(|(object, constants)| InputFile { constants, ..InputFile::from(object) }).collect();
-    let columns = read_columns(options, filter);
+    let columns = read_columns(part);
     let open = |kept, first| open_format(files.format, kept, (&all, first, columns.as_deref()), options, job);
     let (kept, mut pruned) = prune(&inputs, &conditions);
     let file_name = options.file_name_column.as_ref();
@@ -160,9 +164,9 @@ fn prune(inputs: &[InputFile], conditions: &[Predicate]) -> (Vec<InputFile>, Vec
     (kept, pruned)
 }
 
-/// The columns that a read with these options and this filter needs; `None`: all.
-fn read_columns(options: &ReadOptions, filter: Option<&Expr>) -> Option<Vec<String>> {
-    let mut columns = options.columns.clone()?;
+/// The columns of a read and of its filter; `None`: all.
+fn read_columns((columns, filter): ReadPart<'_>) -> Option<Vec<String>> {
+    let mut columns = columns?.to_vec();
     if let Some(filter) = filter {
         filter.visit_columns(&mut |name| columns.push(name.to_owned()));
     }

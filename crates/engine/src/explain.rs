@@ -15,6 +15,9 @@ use crate::filter::{parse_filter, parts as filter_parts};
 pub struct Explain {
     /// The plan.
     pub plan: ReadPlan,
+    /// The columns as they were written, if some of them are computed. The plan has the columns that they need.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<String>>,
     /// The filter as it was written.
     pub filter: Option<String>,
     /// The parts of the filter, joined by AND, that no statistics can decide: they are worked out row by row.
@@ -73,7 +76,7 @@ impl Explain {
             }
         }
         let path = wanted.map(|(_, profile)| profile);
-        Self { plan, filter, row_filters: Vec::new(), order_by: None, path, alternatives }
+        Self { plan, columns: None, filter, row_filters: Vec::new(), order_by: None, path, alternatives }
     }
 }
 
@@ -113,7 +116,11 @@ impl Explain {
     fn write_request(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let request = &self.plan.request;
         let names: Vec<&str> = self.plan.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        if let Some(columns) = &self.columns {
+            writeln!(f, "columns   {}", columns.join(", "))?;
+        }
         match &request.columns {
+            Some(_) if self.columns.is_some() => writeln!(f, "reads     {}", names.join(", "))?,
             None => writeln!(f, "columns   all {}", names.len())?,
             Some(_) => writeln!(f, "columns   {}", names.join(", "))?,
         }

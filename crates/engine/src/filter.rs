@@ -7,6 +7,7 @@
 //! `TIME '…'`. Names such as `user` and `current_date` are columns, not functions. `"any name"` or `` `any name` `` is a
 //! column, as is `a.b` for a struct's field. [`lakerace_format::predicate`] describes the meaning of the operators.
 
+mod column_text;
 mod constraint_text;
 mod functions;
 mod order_text;
@@ -27,6 +28,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
+pub(crate) use column_text::{advice_on_name, has_alias, parse_column};
 pub(crate) use constraint_text::parse_constraint;
 pub(crate) use order_text::parse_order;
 pub use parameters::{FilterParameter, with_parameters};

@@ -16,6 +16,8 @@
 
 mod check;
 mod checksum;
+mod column_item;
+mod computed_columns;
 mod copy;
 mod csv_types;
 mod database;
@@ -44,6 +46,7 @@ mod report;
 mod resolve;
 mod scan;
 mod scan_order;
+mod scan_texts;
 mod schema;
 mod since;
 mod stream;
@@ -55,6 +58,7 @@ mod upsert;
 
 pub use check::check;
 pub use checksum::{Checksum, checksum};
+pub use column_item::{ColumnItem, ComputedColumn};
 pub use copy::{check_target, copy, plan_copy, plan_write, write};
 pub use diff::{DIFF_CHANGE, DIFF_COLUMNS, DIFF_MEMORY_BYTES, Diff, DiffOptions, RowDiff};
 pub use distributed::{

@@ -90,6 +90,11 @@ pub(crate) fn load_name(source: &str, scan: &Scan) -> String {
             json!([source, request.columns, request.filter, scan.limit(), order, columns])
         }
     };
+    // The same columns of the source, computed otherwise, are another load.
+    let read = match scan.computed_items() {
+        None => read,
+        Some(items) => json!([read, items]),
+    };
     let version = match request.version {
         Some(version) => version.to_string(),
         None => {

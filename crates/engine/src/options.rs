@@ -9,11 +9,13 @@ use lakerace_delta::Evolve;
 use lakerace_format::{ColumnUnion, CsvOptions, FileFormat, OrcOptions, ParquetOptions, WriteOptions};
 use lakerace_io::{StorageOptions, WriteMode};
 
+use crate::column_item::ColumnItem;
+
 /// The options of a read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadOptions {
-    /// Columns in the order wanted; `None`: all.
-    pub columns: Option<Vec<String>>,
+    /// Columns in the order wanted, some of which may be computed; `None`: all of the source.
+    pub columns: Option<Vec<ColumnItem>>,
     /// A SQL expression.
     pub filter: Option<String>,
     /// The order of the rows, as SQL: `price desc, day`. `None`: that of the source.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use lakerace_database::DatabaseSystem;
 use lakerace_delta::{Snapshot, SourceRows};
-use lakerace_format::{
-    Batches, Expr, Extremes, FieldPaths, Predicate, ReadPlan, ReadRequest, Source, requested_schema,
-};
+use lakerace_format::{Batches, Extremes, FieldPaths, Predicate, ReadPlan, ReadRequest, Source, requested_schema};
 use lakerace_io::option::ORDER_BY;
 use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result};
 
 use crate::checksum::{Checksum, checksum};
+use crate::column_item::ColumnItem;
+use crate::computed_columns::{ColumnProjection, RequestedColumns, with_column_advice};
 use crate::database::{self, KnownTypes};
 use crate::dataset::{self, OpenedLocation};
 use crate::explain::Explain;
@@ -21,7 +21,8 @@ use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::options::ReadOptions;
 use crate::plan_log;
 use crate::rebatch::{SOURCE_BATCH_ROWS, rebatch};
-use crate::scan_order::{RequestedOrder, ScanOrder};
+use crate::scan_order::ScanOrder;
+use crate::scan_texts::{PlannedSteps, ScanTexts};
 use crate::table_scan::OpenVersion;
 
 /// A source with a plan.
@@ -30,6 +31,8 @@ pub struct Scan {
     /// The plan of reading, before rows are sorted.
     plan: ReadPlan,
     order: Option<ScanOrder>,
+    /// The last step: columns that are computed from those that the plan reads.
+    projection: Option<ColumnProjection>,
     /// The version of the Delta table that is read.
     version: Option<Snapshot>,
     filter: Option<String>,
@@ -47,49 +50,6 @@ enum ScopeCheck {
     SourceOrTarget(PlaceKind),
     /// The caller checks them.
     Later,
-}
-
-/// The filter of options for a location, which its errors name.
-fn parsed_filter(location: &str, options: &ReadOptions) -> Result<Option<Expr>> {
-    let filter = options.filter.as_deref().map(parse_filter).transpose();
-    filter.map_err(|error| error.at(database::shown(location)))
-}
-
-/// The filter and the order that the options of a read name, and the fields that the caller uses.
-struct ScanTexts {
-    filter: Option<Expr>,
-    order: Option<RequestedOrder>,
-    fields: FieldPaths,
-}
-
-impl ScanTexts {
-    fn parse(location: &str, options: &ReadOptions) -> Result<Self> {
-        let filter = parsed_filter(location, options)?;
-        let order = RequestedOrder::parse(options).map_err(|error| error.at(database::shown(location)))?;
-        Ok(Self { filter, order, fields: FieldPaths::new() })
-    }
-
-    /// Opens the location for the columns that the read and its order need.
-    fn open(&self, location: &str, options: &ReadOptions, job: &Job) -> Result<OpenedLocation> {
-        let columns = match &self.order {
-            Some(order) => order.with_own_columns(options.columns.as_deref()),
-            None => options.columns.clone(),
-        };
-        dataset::open(location, &ReadOptions { columns, ..options.clone() }, self.filter.as_ref(), job)
-    }
-
-    /// The plan of a request, and the order of its rows.
-    fn plan(
-        &self,
-        source: &dyn Source,
-        request: &ReadRequest,
-        memory_bytes: Option<u64>,
-    ) -> Result<(ReadPlan, Option<ScanOrder>)> {
-        let Some(order) = &self.order else { return Ok((source.plan(request)?, None)) };
-        let plan = order.plan(source, request)?;
-        let order = ScanOrder::new(order, &source.schema(), (request, &plan), memory_bytes)?;
-        Ok((plan, Some(order)))
-    }
 }
 
 impl Scan {
@@ -173,7 +133,7 @@ impl Scan {
         scope: ScopeCheck,
         job: &Job,
     ) -> Result<Self> {
-        let texts = ScanTexts { fields, ..ScanTexts::parse(location, options)? };
+        let texts = ScanTexts::parse(location, options)?.for_fields(fields);
         let opened = texts.open(location, options, job)?;
         Self::plan_opened(location, opened, options, texts, scope, job)
     }
@@ -193,29 +153,22 @@ impl Scan {
             ScopeCheck::SourceOrTarget(target) => check_read_scope(options, kind, Some(target), &place)?,
             ScopeCheck::Later => {}
         }
-        let request = ReadRequest {
-            columns: options.columns.clone(),
-            // An order may need others of a column.
-            fields: if texts.order.is_none() { texts.fields.clone() } else { FieldPaths::new() },
-            filter: texts.filter.clone(),
-            limit: options.limit,
-            batch_rows: options.batch_rows.map(|rows| rows.min(SOURCE_BATCH_ROWS)),
-            version: None,
-        };
-        let planned = texts.plan(source.as_ref(), &request, options.memory_bytes);
-        let (source, (plan, order)) = match planned {
+        let batch_rows = options.batch_rows.map(|rows| rows.min(SOURCE_BATCH_ROWS));
+        let planned = texts.plan(source.as_ref(), options, batch_rows);
+        let (source, planned) = match planned {
             // The column may be in a file that its partition has excluded.
-            Err(error) if error.kind() == ErrorKind::NotFound && request.filter.is_some() => {
+            Err(error) if error.kind() == ErrorKind::NotFound && texts.filter.is_some() => {
                 let whole = dataset::open_whole(location, options, job)?.source;
-                let planned = texts.plan(whole.as_ref(), &request, options.memory_bytes);
-                let planned = planned.map_err(|error| error.or_at(&place))?;
+                let planned = texts.plan(whole.as_ref(), options, batch_rows);
                 (whole, planned)
             }
-            other => (source, other.map_err(|error| error.or_at(&place))?),
+            planned => (source, planned),
         };
+        let failed = |error| with_column_advice(error, options.columns.as_deref(), &source.schema()).or_at(&place);
+        let PlannedSteps { plan, order, projection } = planned.map_err(failed)?;
         let plan = ReadPlan { request: ReadRequest { batch_rows: options.batch_rows, ..plan.request }, ..plan };
         plan_log::log(&database::shown(location), &plan, options, &source.schema());
-        Ok(Self { source, plan, order, version, filter: options.filter.clone(), job: job.clone() })
+        Ok(Self { source, plan, order, projection, version, filter: options.filter.clone(), job: job.clone() })
     }
 
     /// Opens a database with types that are known before.
@@ -227,33 +180,39 @@ impl Scan {
         job: &Job,
     ) -> Result<Self> {
         let source = database::open_known(system, location, known, job)?;
-        let filter = parsed_filter(location, options)?;
-        let request = ReadRequest { columns: options.columns.clone(), filter, ..ReadRequest::default() };
-        let plan = source.plan(&request)?;
-        Ok(Self { source, plan, order: None, version: None, filter: options.filter.clone(), job: job.clone() })
+        let options = &ReadOptions { limit: None, order_by: None, ..options.clone() };
+        let texts = ScanTexts::parse(location, options)?;
+        let PlannedSteps { plan, order, projection } = texts.plan(source.as_ref(), options, None)?;
+        Ok(Self { source, plan, order, projection, version: None, filter: options.filter.clone(), job: job.clone() })
     }
 
     /// Opens a location for a plan that was made elsewhere, such as a part of [`ReadPlan::split`].
     pub fn with_plan(location: &str, options: &ReadOptions, plan: ReadPlan, job: &Job) -> Result<Self> {
         // The plan is of one version, even if the table has a later one by now.
         let at = plan.request.version.map(|version| version.to_string()).or_else(|| options.at.clone());
-        let columns = plan.request.columns.clone();
-        let options = &ReadOptions { at, columns, order_by: None, ..options.clone() };
-        let opened = dataset::open(location, options, plan.request.filter.as_ref(), job)?;
+        let options = &ReadOptions { at, order_by: None, ..options.clone() };
+        let part = (plan.request.columns.as_deref(), plan.request.filter.as_ref());
+        let opened = dataset::open(location, options, part, job)?;
         let OpenedLocation { source, version } = match has_columns(&opened.source.schema(), &plan) {
             true => opened,
             // They are in files that their partition has excluded.
             false => dataset::open_whole(location, options, job)?,
         };
-        Ok(Self { source, plan, order: None, version, filter: options.filter.clone(), job: job.clone() })
+        let PlannedSteps { plan, order, projection } =
+            PlannedSteps::from_plan(location, plan, source.as_ref(), options)?;
+        Ok(Self { source, plan, order, projection, version, filter: options.filter.clone(), job: job.clone() })
     }
 
     /// The schema of the batches.
     pub fn schema(&self) -> SchemaRef {
-        Arc::clone(self.order.as_ref().map_or(&self.plan.schema, ScanOrder::schema))
+        match &self.projection {
+            Some(projection) => Arc::clone(projection.schema()),
+            None => Arc::clone(self.order.as_ref().map_or(&self.plan.schema, ScanOrder::schema)),
+        }
     }
 
-    /// The plan of reading. Of rows that are sorted, it has the columns that the order needs, and no limit.
+    /// The plan of reading. It has the columns of the source that computed ones need; of rows that are sorted, it has those
+    /// that the order needs, and no limit.
     pub fn plan(&self) -> &ReadPlan {
         &self.plan
     }
@@ -275,6 +234,11 @@ impl Scan {
         self.order.as_ref().map(ScanOrder::text)
     }
 
+    /// The columns as they were written, if some of them are computed.
+    pub(crate) fn computed_items(&self) -> Option<&[ColumnItem]> {
+        self.projection.as_ref().map(ColumnProjection::items)
+    }
+
     /// The most rows that the scan returns.
     pub(crate) fn limit(&self) -> Option<u64> {
         self.order.as_ref().map_or(self.plan.request.limit, ScanOrder::limit)
@@ -293,7 +257,9 @@ impl Scan {
         let explain = Explain::new(plan, self.filter.clone(), wanted, &self.job.options().ranges);
         let row_filters = self.filter.as_deref().map(|filter| row_filters(filter, &self.source.schema()));
         let order_by = self.order_text().map(str::to_owned);
-        Explain { row_filters: row_filters.unwrap_or_default(), order_by, ..explain }
+        let texts = |items: &[ColumnItem]| items.iter().map(|item| item.text().to_owned()).collect();
+        let columns = self.computed_items().map(texts);
+        Explain { columns, row_filters: row_filters.unwrap_or_default(), order_by, ..explain }
     }
 
     /// The least and the greatest value of a column, if metadata have them exactly and there is neither a filter nor a
@@ -302,7 +268,11 @@ impl Scan {
         if self.plan.request.filter.is_some() || self.limit().is_some() {
             return Ok(None);
         }
-        self.source.extremes(column)
+        let column = match &self.projection {
+            None => Some(column),
+            Some(projection) => projection.source_of(column),
+        };
+        column.map_or(Ok(None), |column| self.source.extremes(column))
     }
 
     /// The format of the source.
@@ -335,6 +305,19 @@ impl Scan {
 
     /// Starts reading. May be called again: each call reads again.
     pub fn batches(&self) -> Result<Batches> {
+        self.source_batches().map(|batches| self.projected(batches))
+    }
+
+    /// The rows with the columns of the scan, from those of the source that they need.
+    fn projected(&self, batches: Batches) -> Batches {
+        match &self.projection {
+            Some(projection) => projection.project(batches),
+            None => batches,
+        }
+    }
+
+    /// Starts reading the columns of the source, in the order of the scan.
+    fn source_batches(&self) -> Result<Batches> {
         if let Some(order) = &self.order {
             let sorted = order.sorted(self.unordered(order)?, &self.job);
             return Ok(match self.plan.request.batch_rows {
@@ -366,7 +349,8 @@ impl Scan {
         }
         self.note_plan();
         let request = ReadRequest { batch_rows: Some(SMALL_BATCH_ROWS), ..self.plan.request.clone() };
-        self.source.read(&ReadPlan { request, ..self.plan.clone() })
+        let batches = self.source.read(&ReadPlan { request, ..self.plan.clone() })?;
+        Ok(self.projected(batches))
     }
 
     /// The rows for an upsert, which may read columns of them ahead where these are stored apart.
@@ -378,6 +362,7 @@ impl Scan {
             source: Arc::clone(&self.source),
             plan: self.plan.clone(),
             order: None,
+            projection: self.projection.clone(),
             version: None,
             filter: None,
             job: self.job.clone(),
@@ -391,10 +376,22 @@ impl Scan {
 
     /// Restricts the rows to some of the columns.
     fn columns(&self, names: &[String]) -> Result<Batches> {
+        if let Some(projection) = &self.projection {
+            return self.computed_columns(&projection.restricted(names));
+        }
         let at = |name: &String| self.plan.schema.index_of(name).map_err(Error::unexpected);
         let schema = self.plan.schema.project(&names.iter().map(at).collect::<Result<Vec<_>>>()?);
         let schema = schema.map_err(Error::unexpected)?;
         self.source.read(&self.plan_of(Some(names.to_vec()), schema))
+    }
+
+    /// Reads fewer computed columns: only those of the source that they need.
+    fn computed_columns(&self, requested: &RequestedColumns) -> Result<Batches> {
+        let columns = Some(requested.request_columns(self.source.as_ref())?);
+        let plan = self.source.plan(&ReadRequest { columns, batch_rows: None, ..self.plan.request.clone() })?;
+        let read = plan.request.columns.as_ref();
+        let projection = ColumnProjection::new(requested, &self.source.schema(), read, &plan.schema)?;
+        Ok(projection.project(self.source.read(&plan)?))
     }
 
     /// The plan with other columns: its requests are planned again.
@@ -452,7 +449,7 @@ impl Scan {
     pub fn checksum(&self) -> Result<Checksum> {
         let rows = match &self.order {
             // A checksum does not depend on the order.
-            Some(order) if order.limit().is_none() => order.unsorted(self.unordered(order)?),
+            Some(order) if order.limit().is_none() => self.projected(order.unsorted(self.unordered(order)?)),
             _ => self.batches()?,
         };
         checksum(rows, &self.job)
@@ -479,3 +476,6 @@ fn has_columns(schema: &SchemaRef, plan: &ReadPlan) -> bool {
         && plan.schema.fields().iter().all(is_same)
         && Predicate::bind(filter, schema).is_ok()
 }
+
+#[cfg(test)]
+mod tests;

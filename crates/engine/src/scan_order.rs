@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use lakerace_format::sort::{FirstRows, SortKeys, SortTerm, TopRows};
-use lakerace_format::{Batches, ReadPlan, ReadRequest, Source, narrowed_batch, requested_schema};
+use lakerace_format::{Batches, Expr, ReadPlan, ReadRequest, Source, narrowed_batch, requested_schema};
 use lakerace_io::address_space::memory_within;
 use lakerace_io::memory_limit::check_memory;
 use lakerace_io::option::ORDER_BY;
@@ -32,6 +32,12 @@ impl RequestedOrder {
     pub(crate) fn parse(options: &ReadOptions) -> Result<Option<Self>> {
         let parse = |text: &String| Ok(Self { terms: parse_order(text)?, text: text.clone() });
         options.order_by.as_ref().map(parse).transpose()
+    }
+
+    /// The order by other values: those that `replace` returns for its own.
+    pub(crate) fn by_other_values(self, replace: impl Fn(&Expr) -> Result<Expr>) -> Result<Self> {
+        let other = |term: SortTerm| Ok(SortTerm { value: replace(&term.value)?, ..term });
+        Ok(Self { terms: self.terms.into_iter().map(other).collect::<Result<_>>()?, ..self })
     }
 
     /// The columns of a read, and after them those that only the order needs.
@@ -101,7 +107,7 @@ impl ScanOrder {
         (asked, plan): (&ReadRequest, &ReadPlan),
         memory_bytes: Option<u64>,
     ) -> Result<Self> {
-        let schema = sorted_schema(source, asked, plan)?;
+        let schema = first_columns(source, asked, plan.request.columns.as_ref(), &plan.schema)?;
         if let Some(bytes) = memory_bytes {
             check_memory(bytes, schema.fields().len()).map_err(|error| error.at(ORDER_BY))?;
         }
@@ -164,21 +170,29 @@ impl ScanOrder {
     }
 }
 
-/// The columns that a request gets from a plan that has others as well, after them.
-fn sorted_schema(source: &SchemaRef, asked: &ReadRequest, plan: &ReadPlan) -> Result<SchemaRef> {
+/// The columns that a request gets from batches that have others as well, after them: those with the schema `planned` and
+/// the columns `read` of a source.
+///
+/// # Errors
+/// `NotFound` for a column that does not exist.
+pub(crate) fn first_columns(
+    source: &SchemaRef,
+    asked: &ReadRequest,
+    read: Option<&Vec<String>>,
+    planned: &SchemaRef,
+) -> Result<SchemaRef> {
     // Notes on all rows, and on their numbers, are not those of other rows or of another order.
     let asked = ReadRequest { limit: Some(u64::MAX), filter: None, ..asked.clone() };
     let wanted = requested_schema(source, &asked)?;
-    let widened = requested_schema(source, &ReadRequest { columns: plan.request.columns.clone(), ..asked })?;
+    let widened = requested_schema(source, &ReadRequest { columns: read.cloned(), ..asked })?;
     let (wanted_fields, widened_fields) = (wanted.fields(), widened.fields());
     let field = |(at, planned): (usize, &Arc<Field>)| match (wanted_fields.get(at), widened_fields.get(at)) {
         // The source leaves out fields of structs.
         (Some(wanted), Some(widened)) if widened.data_type() == planned.data_type() => Arc::clone(wanted),
         _ => Arc::clone(planned),
     };
-    let planned = plan.schema.fields().iter().take(wanted_fields.len()).enumerate();
-    let fields: Vec<_> = planned.map(field).collect();
-    let notes = if plan.schema.metadata().is_empty() { plan.schema.metadata() } else { wanted.metadata() };
+    let fields: Vec<_> = planned.fields().iter().take(wanted_fields.len()).enumerate().map(field).collect();
+    let notes = if planned.metadata().is_empty() { planned.metadata() } else { wanted.metadata() };
     Ok(Arc::new(Schema::new_with_metadata(fields, notes.clone())))
 }
 

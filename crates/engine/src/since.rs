@@ -17,8 +17,8 @@ use lakerace_database::{BatchRows, DatabaseSystem, TargetState, open_state};
 use lakerace_delta::DELTA;
 use lakerace_format::Written;
 use lakerace_io::option::{
-    ALLOW_NARROWING, BATCH_ROWS, DEAD_LETTER, KEEP_NOT_NULL, KEY, LIMIT, MAX_RATE, MODE, ORDER_BY, OUTPUT_FORMAT,
-    OptionDefinition, RESUME, SINCE, VERIFY,
+    ALLOW_NARROWING, BATCH_ROWS, COLUMNS, DEAD_LETTER, KEEP_NOT_NULL, KEY, LIMIT, MAX_RATE, MODE, ORDER_BY,
+    OUTPUT_FORMAT, OptionDefinition, RESUME, SINCE, VERIFY,
 };
 use lakerace_io::{Error, Job, Pipe, Result};
 use serde_json::json;
@@ -26,6 +26,7 @@ use serde_json::json;
 use self::incoming::IncomingRows;
 use self::kept::EarlierRun;
 use self::mark::WatermarkValue;
+use crate::column_item::ColumnItem;
 use crate::database::{DatabaseTarget, shown};
 use crate::lease::{self, EarlierRunDoubt, LeaseClaim, TargetLease};
 use crate::load::{self, digest};
@@ -59,7 +60,7 @@ enum UnloadAttempt {
 
 /// Copies the rows from the highest value on, into an upsert.
 pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOptions, job: &Job) -> Result<Written> {
-    check(target, options, job)?;
+    check(target, since, options, job)?;
     let unload = IncrementalUnload::new(source, target, since, options, job);
     let patience = lease::patience();
     let mut knows_types = true;
@@ -81,7 +82,7 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
 
 /// Checks an incremental copy, and finds the value that it would start from. Writes nothing.
 pub(crate) fn plan(source: &str, target: &str, since: &Since, options: &CopyOptions, job: &Job) -> Result<DryRun> {
-    check(target, options, job)?;
+    check(target, since, options, job)?;
     let unload = IncrementalUnload::new(source, target, since, options, job);
     match DatabaseSystem::for_location(target) {
         Some(system) => unload.plan_database(system),
@@ -253,7 +254,7 @@ impl IncrementalUnload<'_> {
 }
 
 /// Fails where an option is given that the unload does not follow, also where nothing turns out to be new.
-fn check(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
+fn check(target: &str, since: &Since, options: &CopyOptions, job: &Job) -> Result<()> {
     let refuse = |message: &str, advice: String| Err(Error::usage(format!("{SINCE}: {message}")).advice(advice));
     if options.mode != WriteMode::Upsert {
         return refuse(
@@ -272,6 +273,16 @@ fn check(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
     }
     if options.read.order_by.is_some() {
         return refuse("rows are replaced by key, in whatever order they come", format!("leave {ORDER_BY} out"));
+    }
+    let is_column = |item: &ColumnItem| item.as_computed().is_some_and(|column| column.name == since.column);
+    if let Some(item) = options.read.columns.iter().flatten().find(|item| is_column(item)) {
+        return refuse(
+            &format!(
+                "{:?} is computed, but rows are read from the highest value of a column of the source on",
+                item.text()
+            ),
+            format!("name the column itself in {COLUMNS}"),
+        );
     }
     if options.load.resume {
         return refuse("it starts at the value that is stored with the target", format!("leave {RESUME} out"));

@@ -8,6 +8,7 @@ use lakerace_format::{FieldPaths, ReadRequest};
 use lakerace_io::{Job, Result};
 
 use crate::ReadOptions;
+use crate::column_item::plain_names;
 use crate::delta::open_table;
 use crate::filter::parse_filter;
 
@@ -86,7 +87,7 @@ impl StreamedTable {
     /// As those of [`TableScan::of_files`].
     pub fn scan(&self, files: Vec<ScanFile>, read: &ReadOptions) -> Result<TableScan> {
         let request = ReadRequest {
-            columns: read.columns.clone(),
+            columns: plain_names(read.columns.as_deref())?,
             fields: FieldPaths::new(),
             filter: read.filter.as_deref().map(parse_filter).transpose()?,
             limit: None,

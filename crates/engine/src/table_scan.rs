@@ -8,6 +8,7 @@ use lakerace_format::{Batches, Extremes, FieldPaths, ReadRequest, Source};
 use lakerace_io::{Job, Result};
 
 use crate::ReadOptions;
+use crate::column_item::plain_names;
 use crate::delta::open_table;
 use crate::filter::parse_filter;
 use crate::rebatch::{SOURCE_BATCH_ROWS, rebatch};
@@ -76,7 +77,7 @@ impl OpenVersion {
     /// not fit the columns.
     pub fn plan(&self, options: &ReadOptions, fields: FieldPaths, with_ids: bool) -> Result<TableScan> {
         let request = ReadRequest {
-            columns: options.columns.clone(),
+            columns: plain_names(options.columns.as_deref())?,
             fields,
             filter: options.filter.as_deref().map(parse_filter).transpose()?,
             limit: options.limit,

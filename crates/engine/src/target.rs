@@ -14,6 +14,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{AUTO_COMPACT, EVOLVE, KEEP_NOT_NULL, MODE, OUTPUT_FORMAT, PARTITION_BY, TABLE_PROPERTY};
 use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Location, Output, Result};
 
+use crate::column_item::ColumnItem;
 use crate::database::{DatabaseTarget, shown};
 use crate::delta::{self, TableTarget};
 use crate::files::unknown_target_format;
@@ -169,7 +170,7 @@ impl CopyTarget {
                 }
             }
             Self::Table(_) | Self::Database(_) | Self::Stream(_) => {
-                read.columns = Some(schema.fields().iter().map(|field| field.name().clone()).collect());
+                read.columns = Some(ColumnItem::named(schema.fields().iter().map(|field| field.name())));
             }
         }
         read

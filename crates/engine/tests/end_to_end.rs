@@ -14,8 +14,8 @@ use arrow::array::{
 use arrow::compute::{concat_batches, filter_record_batch};
 use arrow::datatypes::{DataType, Date32Type, Field, Int64Type};
 use lakerace::{
-    Batches, CSV, CopyOptions, Error, ErrorKind, FieldPaths, Job, JobOptions, PARQUET, ReadOptions, Result, Scan,
-    WriteMode, WriteOptions, checksum, copy, parse_filter, schema, write,
+    Batches, CSV, ColumnItem, CopyOptions, Error, ErrorKind, FieldPaths, Job, JobOptions, PARQUET, ReadOptions, Result,
+    Scan, WriteMode, WriteOptions, checksum, copy, parse_filter, schema, write,
 };
 use lakerace_format::Predicate;
 
@@ -186,7 +186,7 @@ fn plans_can_be_split_and_read_elsewhere() {
     let location = folder.path().join("t").to_str().unwrap().to_owned();
     for filter in [None, Some("id >= 1500"), Some("day >= DATE '2024-01-02' AND id < 5000")] {
         // The files have a column `day` of their own: it wins over the folder's.
-        let columns = Some(vec!["id".to_owned(), "price".to_owned()]);
+        let columns = Some(ColumnItem::named(["id", "price"]));
         let options = ReadOptions { columns, ..options(filter.filter(|f| !f.contains("day"))) };
         let scan = Scan::open(&location, &options, &Job::default()).unwrap();
         let expected = scan.checksum().unwrap();

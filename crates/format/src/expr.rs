@@ -132,6 +132,41 @@ impl Expr {
         }
     }
 
+    /// The expression with others in place of some columns: those for whose name `replace` returns one.
+    #[must_use]
+    pub fn with_columns_replaced(&self, replace: &dyn Fn(&str) -> Option<Self>) -> Self {
+        let of = |expr: &Self| expr.with_columns_replaced(replace);
+        let boxed = |expr: &Self| Box::new(of(expr));
+        let all = |parts: &[Self]| parts.iter().map(of).collect();
+        match self {
+            Self::Column(name) => replace(name).unwrap_or_else(|| self.clone()),
+            Self::Literal(_) => self.clone(),
+            Self::Compare { op, left, right } => Self::Compare { op: *op, left: boxed(left), right: boxed(right) },
+            Self::Arithmetic { op, left, right } => {
+                Self::Arithmetic { op: *op, left: boxed(left), right: boxed(right) }
+            }
+            Self::And(parts) => Self::And(all(parts)),
+            Self::Or(parts) => Self::Or(all(parts)),
+            Self::Not(expr) => Self::Not(boxed(expr)),
+            Self::IsNull(expr) => Self::IsNull(boxed(expr)),
+            Self::In { expr, list } => Self::In { expr: boxed(expr), list: list.clone() },
+            Self::Like { expr, pattern, escape, case_insensitive } => Self::Like {
+                expr: boxed(expr),
+                pattern: pattern.clone(),
+                escape: *escape,
+                case_insensitive: *case_insensitive,
+            },
+            Self::Call { function, arguments } => Self::Call { function: *function, arguments: all(arguments) },
+            Self::Cast { expr, data_type, is_lenient } => {
+                Self::Cast { expr: boxed(expr), data_type: data_type.clone(), is_lenient: *is_lenient }
+            }
+            Self::Case { branches, otherwise } => Self::Case {
+                branches: branches.iter().map(|(condition, value)| (of(condition), of(value))).collect(),
+                otherwise: otherwise.as_deref().map(boxed),
+            },
+        }
+    }
+
     /// Calls `visit` with the name of each column, once for each occurrence.
     pub fn visit_columns(&self, visit: &mut dyn FnMut(&str)) {
         match self {

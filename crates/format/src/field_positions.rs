@@ -1,9 +1,9 @@
 //! Positions of fields by name or id, in constant time each if there are many.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use arrow::datatypes::{Field, Fields};
+use arrow::datatypes::{DataType, Field, Fields};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 /// Up to this number, fields are searched one by one: an index of them would cost more than it saves.
@@ -77,6 +77,36 @@ pub enum FindBy {
     Name,
     /// Its field id. Files without ids are refused.
     Id,
+}
+
+/// The field ids of columns. A file of other columns may have each of them once.
+#[derive(Debug, Default)]
+pub struct FieldIds {
+    taken: HashSet<String>,
+}
+
+impl FieldIds {
+    /// Takes the ids of a field and of those within it.
+    pub fn take(&mut self, field: &Field) {
+        self.taken.extend(field_id(field).map(str::to_owned));
+        match field.data_type() {
+            DataType::Struct(fields) => fields.iter().for_each(|field| self.take(field)),
+            DataType::List(inner) | DataType::LargeList(inner) | DataType::Map(inner, _) => self.take(inner),
+            _ => {}
+        }
+    }
+
+    /// The field without its id if that is taken; takes its ids otherwise.
+    #[must_use]
+    pub fn of_copy(&mut self, mut field: Field) -> Field {
+        if field_id(&field).is_some_and(|id| self.taken.contains(id)) {
+            let mut metadata = field.metadata().clone();
+            metadata.remove(PARQUET_FIELD_ID_META_KEY);
+            field.set_metadata(metadata);
+        }
+        self.take(&field);
+        field
+    }
 }
 
 fn field_id(field: &Field) -> Option<&str> {

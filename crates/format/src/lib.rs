@@ -55,7 +55,7 @@ pub use deleted_rows::DeletedRows;
 pub use duplicates::refuse_to_write_duplicates;
 pub use exec::is_large_row;
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal, ScalarFunction};
-pub use field_positions::{FieldPositions, FindBy};
+pub use field_positions::{FieldIds, FieldPositions, FindBy};
 pub use file_format::{CheckSchema, CreateFile, FileFormat, OpenFiles, OpenOptions};
 pub use fixed_sizes::warn_of_fixed_sizes;
 pub use foreign_arrays::{checked_batch, with_plain_nulls};

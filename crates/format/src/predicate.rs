@@ -33,19 +33,21 @@ mod literal;
 mod node;
 mod operand;
 mod prune;
+mod row_value;
 pub mod time;
 mod value;
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray};
+use arrow::array::BooleanArray;
 use arrow::datatypes::{DataType, Schema};
 use arrow::record_batch::RecordBatch;
 use lakerace_io::Result;
 
 pub(crate) use self::bind::find_column;
-use self::node::{ConditionNode, RowScalar};
+use self::node::ConditionNode;
 pub use self::prune::{Bounds, ColumnStatistics};
+pub use self::row_value::RowValue;
 pub(crate) use self::value::plain_type;
 pub use self::value::{Value, array_of};
 use crate::Expr;
@@ -56,41 +58,6 @@ pub struct Predicate {
     node: ConditionNode,
     columns: Vec<Arc<ColumnRef>>,
     roots: Vec<usize>,
-}
-
-/// A value for each row: an expression bound to a schema.
-#[derive(Debug, Clone)]
-pub struct RowValue {
-    scalar: RowScalar,
-    data_type: DataType,
-    roots: Vec<usize>,
-}
-
-impl RowValue {
-    /// Checks `expr` against `schema`, as [`Predicate::bind`] does.
-    pub fn bind(expr: &Expr, schema: &Schema) -> Result<Self> {
-        let (scalar, data_type) = bind::bind_value(expr, schema)?;
-        let mut roots = Vec::new();
-        scalar.visit_columns(&mut |column| roots.push(column.root));
-        roots.sort_unstable();
-        roots.dedup();
-        Ok(Self { scalar, data_type, roots })
-    }
-
-    /// The type of its values.
-    pub fn data_type(&self) -> &DataType {
-        &self.data_type
-    }
-
-    /// The indices of the top-level columns that it needs, ascending, in the schema that it was bound to.
-    pub fn columns(&self) -> &[usize] {
-        &self.roots
-    }
-
-    /// Its values in a batch, which has the columns of [`Self::columns`] by name.
-    pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        evaluate::values(&self.scalar, batch)
-    }
 }
 
 /// A column, or a field of a struct column, that a filter uses.

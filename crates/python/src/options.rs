@@ -2,11 +2,11 @@
 
 use lakerace::option::parse_choice;
 use lakerace::{
-    BatchRows, ColumnUnion, CompactOptions, Compression, CopyOptions, CsvOptions, DeleteOptions, DiffOptions, Error,
-    Evolve, Job, JobOptions, JobPlaces, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions,
-    PARQUET, ParquetOptions, RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions,
-    TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions, VerifyOptions, WriteMode,
-    WriteOptions, parse_bytes, parse_duration,
+    BatchRows, ColumnItem, ColumnUnion, CompactOptions, Compression, CopyOptions, CsvOptions, DeleteOptions,
+    DiffOptions, Error, Evolve, Job, JobOptions, JobPlaces, LoadOptions, MergeOperator, MinSeekSize, OnBadRow,
+    OnDuplicate, OrcOptions, PARQUET, ParquetOptions, RangeOptions, ReadOptions, Result, RowOptions, Since,
+    StorageOptions, SyncOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions,
+    VerifyOptions, WriteMode, WriteOptions, parse_bytes, parse_duration,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -73,6 +73,13 @@ impl<'py> Keywords<'py> {
             Some(value) if value.is_instance_of::<PyString>() => Ok(Some(vec![value.extract()?])),
             _ => self.get(name),
         }
+    }
+
+    /// The columns of a read, some of which may be computed.
+    fn columns(&self) -> PyResult<Option<Vec<ColumnItem>>> {
+        let Some(texts) = self.texts("columns")? else { return Ok(None) };
+        let items = texts.iter().map(|text| ColumnItem::parse(text)).collect::<Result<_>>();
+        items.map(Some).map_err(|error| errors::raised(self.0.py(), &error))
     }
 
     /// A text that the engine parses.
@@ -163,7 +170,7 @@ impl<'py> Keywords<'py> {
     pub(crate) fn read(&self) -> PyResult<ReadOptions> {
         let timestamp_unit = self.parsed("timestamp_unit", parse_choice::<TimestampUnit>)?.unwrap_or_default();
         Ok(ReadOptions {
-            columns: self.texts("columns")?,
+            columns: self.columns()?,
             filter: self.get("where")?,
             order_by: self.get("order_by")?,
             memory_bytes: self.positive_bytes("memory_limit")?,

@@ -1,6 +1,6 @@
 //! Planning a read in the driver.
 
-use lakerace::{Error, ReadOptions, ReadPlan, Result, Scan};
+use lakerace::{ColumnItem, Error, ReadOptions, ReadPlan, Result, Scan};
 
 use crate::call::{RECORD, UNIT_OF_NAMES};
 use crate::feed::FeedVersions;
@@ -61,11 +61,11 @@ pub(crate) fn query(settings: &SparkSettings) -> Result<ReadOptions> {
     let with_ids = settings.get("query.ids").is_some();
     let mut read = settings.read()?;
     if settings.get("columns").is_some() {
-        read.columns = Some(settings.names("columns"));
+        read.columns = Some(ColumnItem::named(settings.names("columns")));
     }
     if let Some(columns) = settings.get("query.columns").or(settings.get("query.extremes")) {
         let is_read = |name: &&str| !(name.is_empty() || with_ids && IDS.contains(name));
-        read.columns = Some(columns.split(UNIT_OF_NAMES).filter(is_read).map(str::to_owned).collect());
+        read.columns = Some(ColumnItem::named(columns.split(UNIT_OF_NAMES).filter(is_read)));
     }
     if let Some(filter) = settings.get("query.where") {
         read.filter = Some(match read.filter {

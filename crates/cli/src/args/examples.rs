@@ -18,6 +18,7 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
         "scan",
         &[
             "lakerace scan orders.parquet --columns day,price --where \"price > 9000\" --limit 5",
+            "lakerace scan orders.parquet --columns \"order_id as id, price * 1.2 as gross\" --limit 5",
             "lakerace scan orders.parquet --order-by \"price desc, day\" --limit 10",
             "lakerace scan orders.parquet --where \"price > 9000\" --explain",
             "lakerace scan orders.parquet --format jsonl -o rows.jsonl",

@@ -4,6 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use lakerace_format::schema_text::parse_type;
 use lakerace_format::{CompareOp, Expr, Literal, ScalarFunction};
+use lakerace_io::option::SQL;
 use lakerace_io::{Error, Result};
 use sqlparser::ast::{
     CaseWhen, CastKind, DataType, Expr as Sql, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Interval,
@@ -31,6 +32,22 @@ const FUNCTIONS: &[(&str, ScalarFunction)] = &[
     ("date_part", ScalarFunction::DatePart),
     ("regexp_like", ScalarFunction::RegexpLike),
     ("regexp_matches", ScalarFunction::RegexpLike),
+];
+
+/// Functions of SQL whose values are those of several rows.
+const AGGREGATES: [&str; 12] = [
+    "any_value",
+    "array_agg",
+    "avg",
+    "count",
+    "first",
+    "last",
+    "max",
+    "median",
+    "min",
+    "row_number",
+    "string_agg",
+    "sum",
 ];
 
 /// The functions by name, for messages.
@@ -73,6 +90,10 @@ pub(super) fn call(function: ScalarFunction, arguments: Vec<Expr>) -> Expr {
 /// A function that is called by its name.
 fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Expr> {
     let name = function.name.to_string().to_lowercase();
+    if AGGREGATES.contains(&name.as_str()) {
+        let advice = format!("it aggregates rows, which {} does", SQL.with([]));
+        return Err(unsupported(&format!("the function {name}"), at).advice(advice));
+    }
     let plain = function.over.is_none() && function.filter.is_none() && function.within_group.is_empty();
     let FunctionArguments::List(list) = function.args else {
         return Err(unsupported(&format!("the function {name}"), at));

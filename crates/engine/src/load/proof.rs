@@ -11,6 +11,7 @@ use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Job, Result};
 
 use crate::checksum::{Checksum, checksum, of_batch, row_hashes};
+use crate::column_item::ColumnItem;
 use crate::database::shown;
 use crate::keys::KeyProjection;
 use crate::load::samples::ColumnSamples;
@@ -110,7 +111,7 @@ impl LoadProof {
         let mut read = target.read_back(&schema, options);
         if mode == WriteMode::Delete {
             // Only the keys of deleted rows are looked up.
-            read.columns = Some(options.load.key.clone());
+            read.columns = Some(ColumnItem::named(options.load.key.clone()));
         }
         let noted = Arc::new(Mutex::new(NotedRows { sent, narrowing: None }));
         let target = target.location();

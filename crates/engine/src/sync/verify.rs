@@ -5,6 +5,7 @@ use lakerace_io::option::{ALLOW_NARROWING, VERIFY};
 use lakerace_io::{Error, ErrorKind, Result};
 
 use super::TableFollower;
+use crate::column_item::ColumnItem;
 use crate::delta::named;
 use crate::{Checksum, ReadOptions, Scan};
 
@@ -33,7 +34,7 @@ pub(super) fn verify(
         }
     }
     let wanted = of_table(follower, snapshot, None, columns.clone())?.checksum()?;
-    let read = ReadOptions { columns: Some(columns), ..ReadOptions::default() };
+    let read = ReadOptions { columns: Some(ColumnItem::named(columns)), ..ReadOptions::default() };
     let found = Scan::open(follower.target, &read, follower.job)?.checksum()?;
     Ok(if found == wanted { Ok(wanted) } else { Err(differs(found, wanted)) })
 }
@@ -50,7 +51,7 @@ fn of_table(
     columns: Vec<String>,
 ) -> Result<Scan> {
     let read = ReadOptions {
-        columns: (!columns.is_empty()).then_some(columns),
+        columns: (!columns.is_empty()).then(|| ColumnItem::named(columns)),
         filter,
         at: Some(snapshot.version().to_string()),
         storage: follower.options.storage.clone(),

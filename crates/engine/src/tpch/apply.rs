@@ -17,6 +17,7 @@ use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
 use lakerace_tpch::{Mode, OrderKey, Refresh, Scale, Spec, Table, TpchSource, check_streams, stream_orders};
 use serde::Serialize;
 
+use crate::column_item::ColumnItem;
 use crate::delta::open_table;
 use crate::{ReadOptions, Scan};
 
@@ -168,7 +169,7 @@ impl StreamApplication<'_> {
     fn keys(&self, table: Table, condition: Option<String>, visit: &mut dyn FnMut(i64)) -> Result<()> {
         let place = self.table_location(table);
         let read = ReadOptions {
-            columns: Some(vec![order_key(table).to_owned()]),
+            columns: Some(ColumnItem::named([order_key(table)])),
             filter: condition,
             storage: self.options.storage.clone(),
             ..ReadOptions::default()

@@ -82,7 +82,7 @@ fn folders_contents_and_options_know_the_format() {
     // The mark says the format where the name says none.
     copy(&source, &at("unnamed"), &options, &Job::default()).unwrap();
     let read = ReadOptions {
-        columns: Some(vec!["amount".to_owned()]),
+        columns: Some(vec!["amount".into()]),
         filter: Some("id >= 9000 AND amount IS NOT NULL".to_owned()),
         ..ReadOptions::default()
     };

@@ -1,7 +1,7 @@
 use arrow::datatypes::{DataType, Field, Fields, Metadata};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
-use super::{FEW_FIELDS, FieldPositions};
+use super::{FEW_FIELDS, FieldIds, FieldPositions};
 use crate::FindBy;
 
 fn with_id(name: &str, id: &str) -> Field {
@@ -30,4 +30,14 @@ fn few_and_many_fields_are_found_alike() {
         assert_eq!(positions.of_name("other"), None);
         assert_eq!(positions.of_stored(&with_id("c0", "other"), FindBy::Id), None);
     }
+}
+
+#[test]
+fn a_field_that_is_there_twice_has_its_id_once() {
+    let mut ids = FieldIds::default();
+    ids.take(&Field::new("s", DataType::Struct(vec![with_id("x", "7")].into()), true));
+    assert!(ids.of_copy(with_id("y", "7")).metadata().is_empty());
+    assert_eq!(ids.of_copy(with_id("z", "8")), with_id("z", "8"));
+    assert!(ids.of_copy(with_id("w", "8")).metadata().is_empty());
+    assert_eq!(ids.of_copy(Field::new("v", DataType::Utf8, true)), Field::new("v", DataType::Utf8, true));
 }

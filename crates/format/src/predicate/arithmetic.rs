@@ -74,7 +74,7 @@ pub(super) fn converted(operand: &RowOperand, to: &DataType) -> Result<RowOperan
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let array = cast_with_options(&operand.array, to, &options)
-        .map_err(|e| Error::invalid("a value of the filter is out of range").because(e))?;
+        .map_err(|e| Error::invalid("a value is out of range").because(e))?;
     Ok(RowOperand { array, is_scalar: operand.is_scalar })
 }
 
@@ -100,7 +100,7 @@ fn numbers(op: ArithmeticOp, left: &RowOperand, right: &RowOperand) -> Result<Ar
         ArithmeticOp::Divide => numeric::div(left, &without_zeros(right)?),
         ArithmeticOp::Modulo => numeric::rem(left, &without_zeros(right)?),
     };
-    result.map_err(|e| Error::invalid("the arithmetic of the filter failed").because(e))
+    result.map_err(|e| Error::invalid("arithmetic failed").because(e))
 }
 
 /// Replaces zero by null: a division by it is then null as well.

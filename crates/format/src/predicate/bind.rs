@@ -56,7 +56,7 @@ struct PredicateBinder<'a> {
 impl PredicateBinder<'_> {
     fn condition(&self, expr: &Expr, depth: usize) -> Result<ConditionNode> {
         if depth > MAX_DEPTH {
-            return Err(Error::unsupported(format!("the filter is nested deeper than {MAX_DEPTH} levels")));
+            return Err(Error::unsupported(format!("it is nested deeper than {MAX_DEPTH} levels")));
         }
         match expr {
             Expr::Literal(Literal::Null) => Ok(ConditionNode::Constant(None)),
@@ -214,7 +214,7 @@ impl PredicateBinder<'_> {
 
     fn scalar(&self, expr: &Expr, depth: usize) -> Result<RowScalar> {
         if depth > MAX_DEPTH {
-            return Err(Error::unsupported(format!("the filter is nested deeper than {MAX_DEPTH} levels")));
+            return Err(Error::unsupported(format!("it is nested deeper than {MAX_DEPTH} levels")));
         }
         match expr {
             Expr::Column(name) => Ok(RowScalar::Column(self.column(name)?)),

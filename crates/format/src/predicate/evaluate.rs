@@ -106,7 +106,7 @@ pub(super) fn column_array(column: &ColumnRef, batch: &RecordBatch) -> Result<Ar
 }
 
 /// Returns the array of a column, in the type that the batch has.
-fn array_at(column: &ColumnRef, batch: &RecordBatch) -> Result<ArrayRef> {
+pub(super) fn array_at(column: &ColumnRef, batch: &RecordBatch) -> Result<ArrayRef> {
     let missing = || Error::internal(format!("the batch has no column {:?}", column.name()));
     let mut path = column.path.iter();
     let root = path.next().ok_or_else(missing)?;

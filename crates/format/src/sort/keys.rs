@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
-use arrow::compute::{CastOptions, SortOptions, cast_with_options};
+use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Schema};
 use arrow::row::{RowConverter, SortField};
 use lakerace_io::{Error, Result};
@@ -87,14 +87,7 @@ impl BoundTerm {
 
     /// The values of the term in a batch, so that equal ones have equal bytes.
     fn values(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        let found = self.value.evaluate(batch)?;
-        let values = if found.data_type() == &self.data_type {
-            found
-        } else {
-            let options = CastOptions { safe: false, ..CastOptions::default() };
-            cast_with_options(&found, &self.data_type, &options).map_err(Error::unexpected)?
-        };
-        Ok(with_equal_floats(values))
+        Ok(with_equal_floats(self.value.evaluate_as(&self.data_type, batch)?))
     }
 }
 

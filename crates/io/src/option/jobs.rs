@@ -21,13 +21,15 @@ pub static COMPACT: JobDefinition = JobDefinition { name: "compact", arguments: 
 pub static COPY: JobDefinition = JobDefinition { name: "copy", arguments: "TABLE delta:NEW", python: "copy" };
 /// Shows the versions of a table.
 pub static HISTORY: JobDefinition = JobDefinition { name: "history", arguments: "TABLE", python: "Table.history" };
+/// Computes a query.
+pub static SQL: JobDefinition = JobDefinition { name: "sql", arguments: "QUERY", python: "sql" };
 /// Generates the tables of TPC-H.
 pub static TPCH: JobDefinition = JobDefinition { name: "tpch", arguments: "", python: "tpch" };
 /// Checks a table.
 pub static VERIFY_TABLE: JobDefinition = JobDefinition { name: "verify", arguments: "TABLE", python: "Table.verify" };
 
 /// All jobs that texts name.
-pub static ALL_JOBS: &[&JobDefinition] = &[&ALTER, &COMPACT, &COPY, &HISTORY, &TPCH, &VERIFY_TABLE];
+pub static ALL_JOBS: &[&JobDefinition] = &[&ALTER, &COMPACT, &COPY, &HISTORY, &SQL, &TPCH, &VERIFY_TABLE];
 
 impl JobDefinition {
     /// The job with options: `ALTER.with([UNSET.to("delta.appendOnly")])`.
