@@ -259,6 +259,8 @@ def _status(code: int) -> str:
 def _start(contestant: Contestant, python: Path, cpus: set[int], errors: IO[str]) -> subprocess.Popen[str]:
     command = [part.replace("{python}", str(python)) for part in contestant.command]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
+    # No configuration of the user changes what is measured.
+    environment["LAKERACE_CONFIG"] = ""
     inherited = [] if contestant.requirements else filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     environment["PYTHONPATH"] = os.pathsep.join([str(KIT), *(str(Path(part).absolute()) for part in inherited)])
     with pinned(cpus):  # a child inherits its parent's CPUs

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import lakerace._library  # noqa: F401 (before all that needs the native module)  # isort: skip
 from lakerace._api import Checksum, CopyResult, DryRun, Requests, check, checksum, copy, scan, schema
+from lakerace._config import use_config
 from lakerace._diff import Diff, diff
 from lakerace._errors import (
     ConflictError,
@@ -97,6 +98,7 @@ __all__ = [
     "sql",
     "sync",
     "tpch",
+    "use_config",
 ]
 
 

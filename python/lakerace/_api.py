@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from lakerace import _lakerace
 from lakerace._filter import with_parameters
 from lakerace._job import with_job
+from lakerace._location import location_text
 from lakerace._progress import progress_shown
 from lakerace._scan import Scan
 from lakerace._sources import is_file, native_source, stored_file
@@ -248,7 +249,7 @@ def scan(
     if memory_limit is not None and order_by is None:
         raise _usage("memory_limit: it bounds the memory of a sort, and order_by is not given")
     options = _options(locals(), "location", "pickle_credentials", "progress")
-    return Scan(os.fspath(location), options, pickle_credentials=pickle_credentials, progress=progress)
+    return Scan(location_text(location), options, pickle_credentials=pickle_credentials, progress=progress)
 
 
 def copy(
@@ -400,15 +401,15 @@ def copy(
             if file_name_column is not None:
                 raise _usage("file_name_column: bytes and open files have no such name: copy a location")
             with stored_file(source, format) as path:
-                made = run(path, os.fspath(target), with_job(options))
+                made = run(path, location_text(target), with_job(options))
         elif isinstance(source, (str, os.PathLike)):
-            made = run(os.fspath(source), os.fspath(target), with_job(options))
+            made = run(location_text(source), location_text(target), with_job(options))
         else:
             given = [name for name in _READ_OPTIONS if options.get(name) is not None]
             if given:
                 names = ", ".join(given)
                 raise _usage(f"{names}: only a location can be read with these; {type(source).__name__} is a stream")
-            made = run(native_source(source), os.fspath(target), with_job(options))
+            made = run(native_source(source), location_text(target), with_job(options))
     if dry_run:
         return CopyResult(**dry_fields(made), files=[], file_bytes=0)
     made["requests"] = Requests(**made["requests"])
@@ -454,7 +455,7 @@ def schema(
         >>> found["rows"], [column["name"] for column in found["columns"]]
         (4, ['order_id', 'day', 'customer', 'price'])
     """
-    return _lakerace.schema(os.fspath(location), with_job(_options(locals(), "location")))
+    return _lakerace.schema(location_text(location), with_job(_options(locals(), "location")))
 
 
 def check(location: Location, *, storage_options: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -470,7 +471,7 @@ def check(location: Location, *, storage_options: Mapping[str, str] | None = Non
         >>> {right["right"]: right["outcome"] for right in rights}["write"]
         'allowed'
     """
-    return _lakerace.check(os.fspath(location), with_job(_options(locals(), "location")))
+    return _lakerace.check(location_text(location), with_job(_options(locals(), "location")))
 
 
 def checksum(source: RowSource, *, threads: int | None = None) -> Checksum:

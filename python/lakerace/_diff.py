@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from lakerace import _lakerace
 from lakerace._api import _options
 from lakerace._job import with_job
+from lakerace._location import location_text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -128,5 +128,5 @@ def diff(
     """
     key = [key] if isinstance(key, str) else key
     options = _options(locals(), "first", "second")
-    counts, rows = _lakerace.diff(os.fspath(first), os.fspath(second), with_job(options))
+    counts, rows = _lakerace.diff(location_text(first), location_text(second), with_job(options))
     return Diff(**counts, rows=rows)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lakerace._errors import Error, InvalidInputError, UsageError, rename
+from lakerace._location import location_text
 from lakerace._packages import needed
 from lakerace._scan import Scan
 from lakerace._warnings import renamed_in_warnings
@@ -24,7 +25,7 @@ _BYTES = (bytes, bytearray, memoryview)
 def native_source(source: object) -> object:
     """A source as the native half takes it: a location, a scan, or an Arrow stream."""
     if isinstance(source, (str, os.PathLike)):
-        return os.fspath(source)
+        return location_text(source)
     scanned = getattr(source, "_scanned", None)
     if scanned is not None:
         source = scanned()

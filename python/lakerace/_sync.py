@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lakerace import _lakerace
 from lakerace._api import DryRun, Requests, _options, dry_fields
 from lakerace._job import with_job
+from lakerace._location import location_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -117,9 +117,9 @@ def sync(
     key = [key] if isinstance(key, str) else key
     options = _options(locals(), "table", "target", "dry_run")
     if dry_run:
-        told = dry_fields(_lakerace.plan_sync(os.fspath(table), target, with_job(options)))
+        told = dry_fields(_lakerace.plan_sync(location_text(table), target, with_job(options)))
         version = told["planned"].from_version
         return SyncResult(**told, from_version=version, version=version or 0, upserted=0, deleted=0)
-    made: dict[str, Any] = _lakerace.sync(os.fspath(table), target, with_job(options))
+    made: dict[str, Any] = _lakerace.sync(location_text(table), target, with_job(options))
     made["requests"] = Requests(**made["requests"])
     return SyncResult(**made)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +11,7 @@ from lakerace._api import Requests, dry_fields, scan, schema
 from lakerace._errors import Error
 from lakerace._filter import with_parameters
 from lakerace._job import with_job
+from lakerace._location import location_text
 from lakerace._progress import progress_shown
 from lakerace._readable import ReadableRows
 from lakerace._scan import Scan
@@ -61,7 +61,7 @@ class Table(ReadableRows):
             storage_options: Settings of the store. `allow_foreign_paths`: `"true"` lets the table's log name files in other
                 stores than its own, such as files of this machine for a table on S3.
         """
-        text = os.fspath(location)
+        text = location_text(location)
         self._name = text
         self._location = text if text.lower().startswith("delta:") else f"delta:{text}"
         self._key = [key] if isinstance(key, str) else list(key or ())

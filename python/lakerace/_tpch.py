@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from lakerace import _lakerace
 from lakerace._api import Requests, _options, _usage
 from lakerace._job import with_job
+from lakerace._location import location_text
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -141,7 +141,7 @@ def tpch(
     if isinstance(tables, str):
         raise _usage(f"tables is a list of names, not one text: write [{tables!r}]")
     arguments["tables"] = None if tables is None else list(tables)
-    made = _lakerace.tpch(os.fspath(target), with_job(_options(arguments, "target")))
+    made = _lakerace.tpch(location_text(target), with_job(_options(arguments, "target")))
     made["requests"] = Requests(**made["requests"])
     made["tables"] = [GeneratedTable(**table) for table in made["tables"]]
     return Generated(**made)

@@ -227,6 +227,12 @@ def _prepare_upserts(folder: Path) -> None:
     _prepare_table(folder, table_properties={"lakerace.primaryKey": "order_id"})
 
 
+def _prepare_connections(folder: Path) -> None:
+    files(folder)
+    text = f'[connection.lake]\nurl = "s3://lake/tables"\n[connection.small]\nurl = "sqlite://{folder}/small.db"\n'
+    (folder / "connections.toml").write_text(f"{text}[defaults]\nthreads = 2\n", encoding="utf-8")
+
+
 def _named_frames() -> dict[str, Any]:
     return {"frame": orders(10).to_pandas(), "visits": orders(10).select(["order_id", "visits"])}
 
@@ -244,6 +250,7 @@ PAGES: dict[str, Page] = {
         },
     ),
     "changes.md": Page(),
+    "configuration.md": Page(_prepare_connections),
     "csv.md": Page(_prepare_csv, before={"lakerace copy orders.csv.gz": "rm orders.parquet"}),
     "damaged-logs.md": Page(_prepare_table),
     "delta.md": Page(

@@ -67,10 +67,14 @@ pub(crate) fn command_line() -> clap::Command {
 }
 
 impl Cli {
-    /// Parses arguments, the first of which is the program's name.
-    pub(crate) fn parse_arguments(args: &[OsString]) -> Result<Self, clap::Error> {
-        let mut matches = command_line().try_get_matches_from(args)?;
-        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command_line()))
+    /// Parses arguments, the first of which is the program's name, by a command line.
+    pub(crate) fn parse_with(
+        command: clap::Command,
+        args: &[OsString],
+    ) -> Result<(clap::ArgMatches, Self), clap::Error> {
+        let matches = command.try_get_matches_from(args)?;
+        let parsed = Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command_line()))?;
+        Ok((matches, parsed))
     }
 }
 
@@ -83,6 +87,10 @@ pub(crate) struct GlobalOptions {
     /// No progress bar, no summary and no notes.
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
+    /// The configuration file: connections, whose locations are @NAME/…, and defaults of options. Default: LAKERACE_CONFIG, else
+    /// lakerace/config.toml in ~/.config.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<std::path::PathBuf>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }
@@ -137,6 +145,8 @@ pub(crate) enum Command {
     },
     /// The main job end to end on this machine, in under a minute.
     Demo(DemoArgs),
+    /// Print the configuration file, its connections without their secrets, and the defaults of options.
+    Config,
     /// Print the completions of a shell: `lakerace completions bash > ~/.local/share/bash-completion/completions/lakerace`.
     Completions(CompletionsArgs),
     /// Write the manual pages into a folder: `lakerace man ~/.local/share/man/man1`.

@@ -4,7 +4,9 @@ pub mod allocator;
 mod args;
 mod bench;
 mod check;
+mod config;
 mod copy;
+mod defaults;
 mod demo;
 mod diff;
 mod failure;
@@ -44,6 +46,7 @@ use lakerace::{Error, ErrorKind, Result};
 use lakerace_io::printable;
 
 use args::{Cli, Command};
+use defaults::ParseFailure;
 use session::Session;
 
 pub use sql::{SqlAnswer, SqlEngine, SqlQuery};
@@ -79,9 +82,10 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
     if let Some(rest) = bench::arguments(args) {
         return bench::run(rest, host).unwrap_or_else(|error| failure::report(&error, wants_json));
     }
-    let cli = match Cli::parse_arguments(args) {
+    let cli = match defaults::parse(args) {
         Ok(cli) => cli,
-        Err(error) => return usage(error, args, wants_json),
+        Err(ParseFailure::Arguments(error)) => return usage(error, args, wants_json),
+        Err(ParseFailure::Configuration(error)) => return failure::report(&error, wants_json),
     };
     let log_file = cli.global.log.log_file.as_deref();
     let checked = log_file.map_or(Ok(()), |file| places::check_log_file(&cli.command, file));
@@ -158,6 +162,7 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
         Command::Schema(args) => schema::run(&args, &Session::start(cli.global, &args.store)),
         Command::Check(args) => return check::run(&args, &Session::start(cli.global, &args.store)),
         Command::Demo(args) => demo::run(&args, &Session::start(cli.global, &args.store)),
+        Command::Config => config::run(&cli.global),
         Command::Completions(args) => shell::completions(&args, &cli.global),
         Command::Man(args) => shell::man(&args, &cli.global),
         Command::Proxy(args) => proxy::run(&args),

@@ -23,9 +23,12 @@ pub(crate) fn check(command: &Command) -> Result<()> {
         Command::Copy(_) | Command::Upsert(_) | Command::Compact(_) | Command::Sync(_) | Command::Tpch(_) => {
             address_space::check(JobSize::Writes)
         }
-        Command::Proxy(_) | Command::Files(_) | Command::Bench { .. } | Command::Completions(_) | Command::Man(_) => {
-            Ok(())
-        }
+        Command::Proxy(_)
+        | Command::Files(_)
+        | Command::Bench { .. }
+        | Command::Config
+        | Command::Completions(_)
+        | Command::Man(_) => Ok(()),
         _ => address_space::check(JobSize::Reads),
     }
 }

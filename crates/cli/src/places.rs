@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use lakerace::{DurabilityLevel, JobPlaces, RangeOptions, Result};
+use lakerace_io::option::OptionDefinition;
 
 use crate::args::{Command, FilesArgs, FilesCommand, FilesStore, StoreArgs};
 use crate::session::{job_options, storage_options};
@@ -16,6 +17,14 @@ pub(crate) fn check(command: &Command) -> Result<()> {
     let mut options = job_options(store, RangeOptions::default());
     options.durability = durability;
     places.check(&storage_options(store), &options)
+}
+
+/// An option that applies to no place of a command. An error of the options is left to [`check`].
+pub(crate) fn unused_option(command: &Command) -> Option<&'static OptionDefinition> {
+    let (store, durability, places) = places_of(command)?;
+    let mut options = job_options(store, RangeOptions::default());
+    options.durability = durability;
+    places.unused_option(&storage_options(store), &options).ok().flatten()
 }
 
 /// Refuses a log in a file that the command reads or writes.
@@ -92,7 +101,9 @@ fn places_of(command: &Command) -> Option<(&StoreArgs, DurabilityLevel, JobPlace
             (&args.store, FULL, args.s3.iter().fold(places, |places, url| places.reads(url).writes(url)))
         }
         Command::Files(args) => return Some(places_of_files(args)),
-        Command::Bench { .. } | Command::Completions(_) | Command::Man(_) | Command::Proxy(_) => return None,
+        Command::Bench { .. } | Command::Config | Command::Completions(_) | Command::Man(_) | Command::Proxy(_) => {
+            return None;
+        }
     })
 }
 

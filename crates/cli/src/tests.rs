@@ -1,6 +1,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
 use super::*;
+use crate::args::command_line;
 
 fn code(line: &str, host: &Host<'_>) -> u8 {
     run(line.split(' ').map(OsString::from), host)
@@ -24,7 +25,8 @@ fn exit_codes_name_what_to_do() {
 #[test]
 fn a_storage_option_that_is_none_is_not_repeated() {
     let mut error =
-        Cli::parse_arguments(&["lakerace", "scan", "x", "--storage-option", "topsecret"].map(Into::into)).unwrap_err();
+        Cli::parse_with(command_line(), &["lakerace", "scan", "x", "--storage-option", "topsecret"].map(Into::into))
+            .unwrap_err();
     hide_secrets(&mut error);
     let text = error.render().to_string();
     assert!(text.contains("--storage-option") && !text.contains("topsecret"), "{text}");

@@ -13,11 +13,12 @@ mod sqlite;
 mod state;
 mod system;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_format::{Sink, Source};
-use lakerace_io::{Error, Job, Result};
+use lakerace_io::{Error, Job, Result, config};
 
 pub use dead_letter::DeadLetters;
 pub use elasticsearch::ELASTICSEARCH;
@@ -49,7 +50,9 @@ impl DatabaseSystem {
     /// assert_eq!(DatabaseSystem::for_location("a.parquet"), None);
     /// ```
     pub fn for_location(location: &str) -> Option<&'static Self> {
-        let (scheme, _) = location.split_once(':')?;
+        // An unknown connection is an error of whoever opens the location.
+        let resolved = config::resolve(location).ok()?;
+        let (scheme, _) = resolved.as_ref().map_or(location, |resolved| &resolved.url).split_once(':')?;
         Self::all().find(|system| system.schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
     }
 }
@@ -59,6 +62,15 @@ fn client_of(system: &DatabaseSystem) -> Result<&'static DatabaseClient> {
     found.ok_or_else(|| Error::internal(format!("there is no client for {}", system.name)))
 }
 
+/// The URL of a location, which may be below a connection. The warning about the file of the connection goes to `job`.
+fn url_of<'a>(location: &'a str, job: Option<&Job>) -> Result<Cow<'a, str>> {
+    let Some(resolved) = config::resolve(location)? else { return Ok(Cow::Borrowed(location)) };
+    if let (Some(job), Some(warning)) = (job, resolved.connection.warning()) {
+        job.warn(warning);
+    }
+    Ok(Cow::Owned(resolved.url))
+}
+
 /// Opens the collection, index or table that `location` names.
 pub fn open_source(
     system: &DatabaseSystem,
@@ -66,7 +78,7 @@ pub fn open_source(
     options: &SourceOptions,
     job: &Job,
 ) -> Result<Arc<dyn Source>> {
-    (client_of(system)?.open_source)(location, options, job)
+    (client_of(system)?.open_source)(&url_of(location, Some(job))?, options, job)
 }
 
 /// Begins to write rows of `schema` to the collection, index or table that `location` names.
@@ -77,7 +89,7 @@ pub fn open_sink(
     options: &SinkOptions,
     job: &Job,
 ) -> Result<Box<dyn Sink>> {
-    (client_of(system)?.open_sink)(location, schema, options, job)
+    (client_of(system)?.open_sink)(&url_of(location, Some(job))?, schema, options, job)
 }
 
 /// Fails where [`open_sink`] would fail before it writes, and writes nothing. Returns true if the collection, index or table
@@ -89,12 +101,14 @@ pub fn examine_sink(
     options: &SinkOptions,
     job: &Job,
 ) -> Result<bool> {
-    (client_of(system)?.examine_sink)(location, schema, options, job)
+    (client_of(system)?.examine_sink)(&url_of(location, Some(job))?, schema, options, job)
 }
 
 /// A location for messages, without anything that may be a password: the system's name where it can't be parsed.
 pub fn shown(system: &DatabaseSystem, location: &str) -> String {
-    client_of(system).and_then(|client| (client.shown)(location)).unwrap_or_else(|_| system.name.to_owned())
+    client_of(system)
+        .and_then(|client| (client.shown)(&url_of(location, None)?))
+        .unwrap_or_else(|_| system.name.to_owned())
 }
 
 /// A location in one spelling, without credentials: equal for locations that give the same rows.
@@ -102,15 +116,15 @@ pub fn shown(system: &DatabaseSystem, location: &str) -> String {
 /// # Errors
 /// `Usage` for a location that can't be read.
 pub fn canonical(system: &DatabaseSystem, location: &str) -> Result<String> {
-    (client_of(system)?.canonical)(location)
+    (client_of(system)?.canonical)(&url_of(location, None)?)
 }
 
 /// The file of a location in a database that is a file of this machine.
 pub fn local_file(system: &DatabaseSystem, location: &str) -> Option<std::path::PathBuf> {
-    (client_of(system).ok()?.local_file)(location)
+    (client_of(system).ok()?.local_file)(&url_of(location, None).ok()?)
 }
 
 /// Opens the state that the collection, index or table of `location` keeps. It need not exist.
 pub fn open_state(system: &DatabaseSystem, location: &str, job: &Job) -> Result<Arc<dyn TargetState>> {
-    (client_of(system)?.open_state)(location, job)
+    (client_of(system)?.open_state)(&url_of(location, Some(job))?, job)
 }

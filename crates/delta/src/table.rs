@@ -41,7 +41,8 @@ impl Table {
     pub fn at(location: &Location, storage: &StorageOptions, job: &Job) -> Result<Self> {
         let (store, root) = location.open(storage, job)?;
         let place = location.as_str().trim_end_matches('/').to_owned();
-        Self::named(store, root, place, storage)
+        let storage = location.options(storage)?;
+        Self::named(store, root, place, &storage)
     }
 
     /// The table in a folder of a store of the caller's own. Sends no request.

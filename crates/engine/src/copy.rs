@@ -4,12 +4,13 @@ use arrow::datatypes::SchemaRef;
 use lakerace_database::OnRejected;
 use lakerace_format::{Batches, Written};
 use lakerace_io::option::{AUTO_COMPACT, DEAD_LETTER, DRY_RUN, MAX_RATE, SINCE, VERIFY};
-use lakerace_io::{Error, Job, Pipe, Result, STANDARD_STREAM};
+use lakerace_io::{Error, Job, Location, Pipe, Result, STANDARD_STREAM};
 
 use crate::database::has_stable_order;
 use crate::load::{self, load_name};
 use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::options::{CopyOptions, LoadOptions};
+use crate::resolve::LocationKind;
 use crate::target::CopyTarget;
 use crate::{DryRun, Scan, csv_types, since, tpch};
 
@@ -107,8 +108,23 @@ fn open_for(source: &str, mut target: CopyTarget, options: &CopyOptions, job: &J
     };
     target.take_format(PlaceKind::of_source(&scan.format()).file_format())?;
     target.check_scope(options)?;
-    target.refuse_sources(scan.plan())?;
+    if !is_on_other_server(source, &target, options, job)? {
+        target.refuse_sources(scan.plan())?;
+    }
     Ok((scan, target))
+}
+
+/// Returns true if source and target are on different servers, as two connections may be: then equal URLs are different files.
+fn is_on_other_server(source: &str, target: &CopyTarget, options: &CopyOptions, job: &Job) -> Result<bool> {
+    let Some(target) = target.remote() else { return Ok(false) };
+    let location = match LocationKind::classify(source) {
+        LocationKind::Table { folder } => Location::parse(folder)?,
+        LocationKind::Path if !Pipe::is_named(source) => Location::parse(source)?,
+        LocationKind::Path | LocationKind::Tpch | LocationKind::Database(_) => return Ok(false),
+    };
+    // The scan has opened it, too: this sends no request.
+    let (source, _) = location.open(&options.read.storage, job)?;
+    Ok(source.remote.is_some_and(|source| source.identity.endpoint != target.identity.endpoint))
 }
 
 /// The options with a target of the source's CSV dialect, where they name no other.

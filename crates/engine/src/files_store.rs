@@ -1,5 +1,6 @@
 //! Stores of small files at any location. On an object store, a Delta table keyed by name is their index.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use lakerace_delta::{
 };
 use lakerace_files::{EachName, Index, IndexChange, IndexEntry, IndexVersion, Options, Segment, Store};
 use lakerace_format::{Batches, ReadRequest, Source};
-use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
+use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions, config};
 
 use crate::delta::table_at;
 use crate::{CompactOptions, parse_filter};
@@ -36,7 +37,7 @@ const MEMORY_BYTES: u64 = 256 << 20;
 ///
 /// Its requests are accounted to `job`.
 pub fn open_files(location: &str, options: Options, job: &Job) -> Result<Store> {
-    let Some(base) = packs_folder(location) else { return Store::open(location, options) };
+    let Some(base) = packs_folder(location) else { return Store::open(&local_store(location)?, options) };
     let base = base.trim_end_matches('/');
     let place = Location::parse(&format!("{base}/"))?.open(&options.storage, job)?;
     let index = Location::parse(&format!("{base}/index"))?;
@@ -50,9 +51,16 @@ pub(crate) fn packs_folder(location: &str) -> Option<&str> {
         Some(_) => Some(&location[SCHEME.len()..]),
         None => {
             let is_url = location.contains("://") && !location.starts_with("sqlite:") && !location.starts_with("dir:");
-            is_url.then_some(location)
+            let is_of_store = config::is_below_connection(location)
+                && Location::parse(location).is_ok_and(|location| location.local_path().is_none());
+            (is_url || is_of_store).then_some(location)
         }
     }
+}
+
+/// The location of a store that is no packs, where it is below a connection.
+fn local_store(location: &str) -> Result<Cow<'_, str>> {
+    Ok(config::resolve(location)?.map_or(Cow::Borrowed(location), |resolved| Cow::Owned(resolved.url)))
 }
 
 /// The index as a Delta table.

@@ -22,6 +22,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use self::proof::LoadProof;
 use crate::options::LoadOptions;
 use crate::read_ahead::read_ahead;
+use crate::resolve::without_connection;
 use crate::target::CopyTarget;
 use crate::target::TargetKind;
 use crate::{CopyOptions, Scan, WriteMode};
@@ -82,7 +83,7 @@ impl LoadOptions {
 /// source.
 pub(crate) fn load_name(source: &str, scan: &Scan) -> String {
     let plan = scan.plan();
-    let request = &plan.request;
+    let (request, source) = (&plan.request, without_connection(source));
     let read = match scan.order_text() {
         None => json!([source, request.columns, request.filter, request.limit]),
         Some(order) => {

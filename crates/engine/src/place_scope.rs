@@ -207,15 +207,11 @@ impl JobPlaces {
     /// store has.
     pub fn check(&self, storage: &StorageOptions, options: &JobOptions) -> Result<()> {
         storage.check_names()?;
-        let reads_foreign = storage.allows_foreign_paths()? && self.places.iter().any(JobPlace::may_be_table);
+        let reads_foreign = self.reads_foreign(storage)?;
         if self.has_unknown {
             return Ok(());
         }
-        let is_unused = |scope: &&PlaceScope| {
-            let is_remote = scope.option.id == RETRY_TIME.id && reads_foreign;
-            (scope.is_given)(storage, options) && !is_remote && !self.places.iter().any(scope.applies)
-        };
-        if let Some(scope) = SCOPES.iter().find(is_unused) {
+        if let Some(scope) = self.unused_scope(storage, options)? {
             return Err(self.refused(&scope.option.to_string(), scope.other, scope.places));
         }
         let kinds: Vec<_> = self.places.iter().filter_map(JobPlace::remote_kind).collect();
@@ -226,6 +222,34 @@ impl JobPlaces {
                 Err(self.refused(&format!("the storage option {name}"), JobPlace::medium, &stores))
             }
         }
+    }
+
+    /// The first option that is given and applies to no place of the job.
+    ///
+    /// # Errors
+    /// `Usage` for storage options that can't be read.
+    pub fn unused_option(
+        &self,
+        storage: &StorageOptions,
+        options: &JobOptions,
+    ) -> Result<Option<&'static OptionDefinition>> {
+        if self.has_unknown {
+            return Ok(None);
+        }
+        Ok(self.unused_scope(storage, options)?.map(|scope| scope.option))
+    }
+
+    fn unused_scope(&self, storage: &StorageOptions, options: &JobOptions) -> Result<Option<&'static PlaceScope>> {
+        let reads_foreign = self.reads_foreign(storage)?;
+        Ok(SCOPES.iter().find(|scope| {
+            let is_remote = scope.option.id == RETRY_TIME.id && reads_foreign;
+            (scope.is_given)(storage, options) && !is_remote && !self.places.iter().any(scope.applies)
+        }))
+    }
+
+    /// Returns true if a table of the job may name files of other stores.
+    fn reads_foreign(&self, storage: &StorageOptions) -> Result<bool> {
+        Ok(storage.allows_foreign_paths()? && self.places.iter().any(JobPlace::may_be_table))
     }
 
     fn refused(&self, option: &str, other: fn(&JobPlace) -> String, places: &str) -> Error {

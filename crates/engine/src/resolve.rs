@@ -1,8 +1,10 @@
 //! Locations by name, for sources and targets alike. A new kind of location is one arm of [`LocationKind`].
 
+use std::borrow::Cow;
+
 use lakerace_database::DatabaseSystem;
 use lakerace_delta::DELTA;
-use lakerace_io::Location;
+use lakerace_io::{Location, config};
 
 /// The kind of place that a location names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,20 @@ pub(crate) fn canonical(location: &str) -> String {
         LocationKind::Path => Location::parse(location).map(|location| location.canonical()),
     };
     place.unwrap_or_else(|_| location.to_owned())
+}
+
+/// A location whose connection is replaced by its URL, so that states outlive the connection's name. The text may have a
+/// password.
+pub(crate) fn without_connection(location: &str) -> Cow<'_, str> {
+    let (front, rest) = match scheme(location, DELTA.scheme) {
+        Some(folder) => (DELTA.scheme, folder),
+        None => ("", location),
+    };
+    match config::resolve(rest) {
+        Ok(Some(resolved)) => Cow::Owned(format!("{front}{}", resolved.url)),
+        // Whoever opens the location reports the error.
+        Ok(None) | Err(_) => Cow::Borrowed(location),
+    }
 }
 
 /// The text after a scheme, in letters of any case; `None` where the location has another.

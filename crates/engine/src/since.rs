@@ -32,7 +32,7 @@ use crate::lease::{self, EarlierRunDoubt, LeaseClaim, TargetLease};
 use crate::load::{self, digest};
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::options::Since;
-use crate::resolve::{LocationKind, canonical};
+use crate::resolve::{LocationKind, canonical, without_connection};
 use crate::target::{CopyTarget, ExaminedTarget};
 use crate::{CopyOptions, DryRun, ReadOptions, WriteMode};
 
@@ -114,7 +114,7 @@ impl<'a> IncrementalUnload<'a> {
         let name_of = |source: &str| {
             digest(&json!([source, options.read.columns, options.read.filter, since.column]).to_string())
         };
-        let (name, spelled_name) = (name_of(&canonical(source)), name_of(source));
+        let (name, spelled_name) = (name_of(&canonical(source)), name_of(&without_connection(source)));
         Self { source, target, since, options, job, name, spelled_name }
     }
 }

@@ -12,7 +12,7 @@ use lakerace_format::{
 };
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{AUTO_COMPACT, EVOLVE, KEEP_NOT_NULL, MODE, OUTPUT_FORMAT, PARTITION_BY, TABLE_PROPERTY};
-use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Location, Output, Result};
+use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Location, Output, RemoteStore, Result};
 
 use crate::column_item::ColumnItem;
 use crate::database::{DatabaseTarget, shown};
@@ -191,6 +191,14 @@ impl CopyTarget {
             Self::Files(files) => files.take_format(format),
             Self::Stream(stream) => stream.take_format(format),
             Self::Table(_) | Self::Database(_) => Ok(()),
+        }
+    }
+
+    /// The store of files that are not of this machine.
+    pub(crate) fn remote(&self) -> Option<&RemoteStore> {
+        match self {
+            Self::Files(files) => files.store.remote.as_deref(),
+            Self::Table(_) | Self::Stream(_) | Self::Database(_) => None,
         }
     }
 

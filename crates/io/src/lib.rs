@@ -8,6 +8,7 @@
 compile_error!("lakerace runs on Linux and macOS: its files are read and written by positions, as Unix has them");
 
 pub mod address_space;
+pub mod config;
 pub mod conformance;
 mod durability;
 mod error;

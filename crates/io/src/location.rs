@@ -1,23 +1,31 @@
 //! Locations of files and folders, and the store that each belongs to.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use object_store::path::Path;
 
+use crate::config::{self, ConnectionOptions};
 use crate::path::{STANDARD_STREAM, file_url, local_path, split_scheme};
 use crate::store;
 use crate::store::is_signed;
 use crate::store::kind::{StoreAddress, StoreKind};
 use crate::store::options::StorageOptions;
-use crate::{Error, Job, JobStore, Object, Result};
+use crate::{Error, Job, JobStore, Object, Result, redacted};
 
 /// A local path or URL of bytes: `/a/b.parquet`, `./x/`, `file:///a`, `s3://bucket/key`, `gs://bucket/key`,
 /// `az://container/key`, `https://host/file`, `memory://name/key`.
 ///
 /// Keys of object stores and of `memory://` are taken as they stand, as the AWS command does: `%` and `#` are characters of the key.
 /// URLs of `file://`, `http://` and `https://` are percent-decoded; a plain path is not.
+///
+/// `@lake/key` is below a connection of the [configuration file](crate::config), and is opened with its storage options.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Location {
     text: String,
     target: LocationTarget,
+    /// The connection that it is below. Its options apply to this location alone.
+    connection: Option<Arc<ConnectionOptions>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -31,8 +39,18 @@ const KNOWN: &str =
     "choose a local path, or a URL with file://, s3://, gs://, az://, abfss://, https://, http:// or memory://";
 
 impl Location {
-    /// Parses a path or URL. Unknown schemes are an error of kind `Usage` that lists the known ones.
+    /// Parses a path or URL, or resolves a location below a connection.
+    ///
+    /// # Errors
+    /// `Usage` for an unknown scheme, with the known ones, and those of [`config::resolve`].
     pub fn parse(text: &str) -> Result<Self> {
+        match config::resolve(text)? {
+            Some(resolved) => Ok(Self { connection: Some(resolved.connection), ..Self::parse_url(&resolved.url)? }),
+            None => Self::parse_url(text),
+        }
+    }
+
+    fn parse_url(text: &str) -> Result<Self> {
         if text.is_empty() {
             return Err(Error::usage("the location is empty").advice("give a file, a folder or a URL"));
         }
@@ -42,7 +60,8 @@ impl Location {
                 .advice("for a file of this name, write ./-"));
         }
         let Some((scheme, rest)) = split_scheme(text) else {
-            return Ok(Self { text: text.to_owned(), target: LocationTarget::Local(local_path(text, text)?) });
+            let target = LocationTarget::Local(local_path(text, text)?);
+            return Ok(Self { text: text.to_owned(), target, connection: None });
         };
         let shown = without_credentials(scheme, rest);
         let scheme = scheme.to_ascii_lowercase();
@@ -57,13 +76,13 @@ impl Location {
                 LocationTarget::Remote { address, path }
             }
             (scheme, None) => {
-                return Err(Error::usage(format!("unknown scheme {scheme:?}")).at(shown).advice(KNOWN));
+                return Err(Error::usage(format!("unknown scheme {scheme:?}")).at(redacted(&shown)).advice(KNOWN));
             }
         };
-        Ok(Self { text: shown, target })
+        Ok(Self { text: shown, target, connection: None })
     }
 
-    /// The text of the user, without credentials.
+    /// The text of the user, without credentials; the URL of a location below a connection.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -86,6 +105,10 @@ impl Location {
     /// Opens the store of this location, metered by `job`; returns it and the path in it (without trailing slash).
     pub fn open(&self, options: &StorageOptions, job: &Job) -> Result<(JobStore, Path)> {
         options.check_names()?;
+        if let Some(warning) = self.connection.as_ref().and_then(|connection| connection.warning()) {
+            job.warn(warning);
+        }
+        let options = &*self.options(options)?;
         let (store, path) = match &self.target {
             LocationTarget::Local(path) => (store::local(job), path),
             LocationTarget::Remote { address, path } => {
@@ -94,6 +117,19 @@ impl Location {
             LocationTarget::Memory { name, path } => (store::memory(name, job), path),
         };
         Ok((store, path.clone()))
+    }
+
+    /// The storage options of this location: the given ones, and those of its connection which they do not replace.
+    ///
+    /// # Errors
+    /// `Usage` for options that no store takes.
+    pub fn options<'a>(&self, given: &'a StorageOptions) -> Result<Cow<'a, StorageOptions>> {
+        match (&self.connection, &self.target) {
+            (Some(connection), LocationTarget::Remote { address, .. }) => {
+                connection.options_of(address.kind, given).map(Cow::Owned)
+            }
+            _ => Ok(Cow::Borrowed(given)),
+        }
     }
 
     /// Returns true if the store can list its objects: folders, patterns and tables need that.

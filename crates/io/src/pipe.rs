@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use bytes::Bytes;
 use lakerace_exec::{CANCEL_POLL, lock};
 
+use crate::config::is_below_connection;
 use crate::path::{STANDARD_STREAM, file_path, file_url, split_scheme};
 use crate::{Error, Job, Result, private_file};
 
@@ -275,6 +276,9 @@ impl Write for PipeWriter {
 
 /// The path and the metadata of a place that is neither a regular file nor a folder.
 fn special_file(place: &str) -> Option<(std::path::PathBuf, Metadata)> {
+    if is_below_connection(place) {
+        return None;
+    }
     let path = match split_scheme(place) {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("file") => file_path(&file_url(rest, place).ok()?),
         Some(_) => return None,

@@ -21,7 +21,7 @@ use crate::{Job, JobStore, Result, StorageOptions};
 mod azure;
 pub(crate) mod credentials;
 pub(crate) mod error;
-mod foreign_options;
+pub(crate) mod foreign_options;
 mod google;
 mod http;
 pub(crate) mod kind;
@@ -31,7 +31,7 @@ pub(crate) mod object;
 pub(crate) mod object_info;
 pub(crate) mod options;
 mod s3;
-mod settings;
+pub(crate) mod settings;
 pub mod wrap;
 
 /// A store and the observations on it.

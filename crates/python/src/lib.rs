@@ -2,6 +2,7 @@
 //!
 //! The package's own modules give these functions their signatures, defaults and documentation.
 
+mod config;
 mod convert;
 mod definitions;
 mod diff;
@@ -71,6 +72,7 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scan::Scan>()?;
     module.add_class::<stream::Stream>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(config::use_config, module)?)?;
     module.add_function(wrap_pyfunction!(rows::rows, module)?)?;
     module.add_function(wrap_pyfunction!(definitions::option_definitions, module)?)?;
     module.add_function(wrap_pyfunction!(filter::with_parameters, module)?)?;

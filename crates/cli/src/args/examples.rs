@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Commands by their names below `lakerace`, with lines that a shell takes.
-const EXAMPLES: [(&str, &[&str]); 20] = [
+const EXAMPLES: [(&str, &[&str]); 21] = [
     (
         "copy",
         &[
@@ -34,6 +34,7 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
         ],
     ),
     ("check", &["lakerace check lake/"]),
+    ("config", &["lakerace config", "lakerace config --json"]),
     ("schema", &["lakerace schema orders.parquet", "lakerace schema orders.csv --json"]),
     (
         "upsert",

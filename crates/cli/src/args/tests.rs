@@ -7,7 +7,7 @@ use lakerace_io::option::{self, OptionDefinition};
 use super::Cli;
 
 /// Commands without options of jobs: the bench hands all on, the proxy is for tests, and the others are for shells and people.
-const OTHERS: [&str; 5] = ["bench", "proxy", "completions", "man", "help"];
+const OTHERS: [&str; 6] = ["bench", "proxy", "completions", "config", "man", "help"];
 
 /// Each command that runs a job, by its name, with its options.
 fn commands() -> Vec<(String, Vec<Arg>)> {

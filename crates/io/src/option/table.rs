@@ -293,6 +293,8 @@ options! {
     LOG_FILE = new("log_file", Text, EVERY_JOB).not_in_python();
     /// The format of the log.
     LOG_FORMAT = new("log_format", Choice, EVERY_JOB).not_in_python();
+    /// The configuration file.
+    CONFIG = new("config", Text, EVERY_JOB).not_in_python().environment("LAKERACE_CONFIG");
     /// Rows of the demo.
     ROWS = new("rows", Number, "demo").default("2000000").not_in_python();
     /// The seed of the demo's rows.

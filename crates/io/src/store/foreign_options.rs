@@ -94,13 +94,13 @@ pub(super) fn translate_common(options: &BTreeMap<String, String>) -> Result<Tra
 }
 
 /// Translates options for a kind of store. Our own take precedence over those of others.
-pub(super) fn translate(kind: &StoreKind, options: &BTreeMap<String, String>) -> Result<TranslatedOptions> {
+pub(crate) fn translate(kind: &StoreKind, options: &BTreeMap<String, String>) -> Result<TranslatedOptions> {
     let meaning = |name: &str| (kind.foreign_option)(name).or_else(|| common_option(name));
     translate_by(options, meaning, |one, other| is_same_option(kind, one, other))
 }
 
 /// Returns true if two names are of one option.
-pub(super) fn is_same_option(kind: &StoreKind, one: &str, other: &str) -> bool {
+pub(crate) fn is_same_option(kind: &StoreKind, one: &str, other: &str) -> bool {
     let setting = |name: &str| (kind.setting)(&name.to_ascii_lowercase());
     one.eq_ignore_ascii_case(other) || (setting(one).is_some() && setting(one) == setting(other))
 }

@@ -244,7 +244,7 @@ fn setting_of(kind: &StoreKind, name: &str) -> Option<String> {
 }
 
 /// Returns true if a store or a table knows a storage option.
-fn is_known_option(name: &str) -> bool {
+pub(crate) fn is_known_option(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     is_own_option(name) || is_common_option(&lower) || STORE_KINDS.iter().any(|kind| kind.knows_option(&lower))
 }

@@ -1,0 +1,165 @@
+//! Defaults of options, from variables of the environment and the configuration file.
+//!
+//! A default applies where a command takes its option, and is left out where the same option, given in the command line,
+//! would be refused for the places of the command.
+
+use std::ffi::OsString;
+
+use clap::ArgMatches;
+use clap::error::ContextKind;
+use clap::parser::ValueSource;
+use lakerace::{Error, Result};
+use lakerace_io::config::{self, ConfigFile, WITH_DEFAULTS};
+use lakerace_io::option::{LOG_FILE, LOG_FORMAT, MEMORY_LIMIT, OptionDefinition, QUIET, THREADS, VERBOSE};
+
+use crate::args::{Cli, Command, command_line};
+use crate::{failure, places};
+
+/// The front of a variable that gives a default, before the option's id in capitals.
+const VARIABLE: &str = "LAKERACE_";
+
+/// The variable with the levels of the log.
+const LOG_VARIABLE: &str = "LAKERACE_LOG";
+
+/// The default of an option.
+#[derive(Debug, Clone)]
+pub(crate) struct OptionDefault {
+    pub(crate) option: &'static OptionDefinition,
+    pub(crate) value: String,
+    /// The variable, or the file and its line.
+    pub(crate) origin: String,
+}
+
+/// A command line that can't be run.
+pub(crate) enum ParseFailure {
+    /// Help, or a mistake in the arguments.
+    Arguments(clap::Error),
+    /// A mistake in the configuration.
+    Configuration(Error),
+}
+
+impl From<clap::Error> for ParseFailure {
+    fn from(error: clap::Error) -> Self {
+        Self::Arguments(error)
+    }
+}
+
+impl From<Error> for ParseFailure {
+    fn from(error: Error) -> Self {
+        Self::Configuration(error)
+    }
+}
+
+/// Parses arguments, the first of which is the program's name, and adds the defaults that apply.
+pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseFailure> {
+    let (matches, cli) = Cli::parse_with(command_line(), args)?;
+    config::use_file(cli.global.config.clone())?;
+    // They help where a configuration is wrong.
+    if matches!(cli.command, Command::Completions(_) | Command::Man(_) | Command::Bench { .. } | Command::Proxy(_)) {
+        return Ok(cli);
+    }
+    let active = config::active()?;
+    let mut defaults = all(active.as_deref())?;
+    let leaf = leaf_of(&matches);
+    defaults.retain(|default| applies(default.option, &cli.command, leaf));
+    if defaults.is_empty() {
+        return Ok(cli);
+    }
+    loop {
+        let command = with_defaults(command_line(), &defaults);
+        let (_, cli) = Cli::parse_with(command, args).map_err(|error| of_default(&error, &defaults))?;
+        let has_log = cli.global.log.verbose > 0
+            || cli.global.log.log_file.is_some()
+            || std::env::var_os(LOG_VARIABLE).is_some_and(|levels| !levels.is_empty());
+        let left_out = match places::unused_option(&cli.command) {
+            Some(option) => Some(option),
+            None => (!has_log).then_some(&LOG_FORMAT),
+        };
+        let known = defaults.len();
+        defaults.retain(|default| left_out.is_none_or(|option| default.option.id != option.id));
+        if defaults.len() == known {
+            return Ok(cli);
+        }
+    }
+}
+
+/// All defaults. Those of the environment replace those of the file.
+///
+/// # Errors
+/// `Usage` for a variable that is not valid UTF-8.
+pub(crate) fn all(config: Option<&ConfigFile>) -> Result<Vec<OptionDefault>> {
+    let mut defaults = Vec::new();
+    for option in WITH_DEFAULTS {
+        let variable = format!("{VARIABLE}{}", option.id.to_ascii_uppercase());
+        if let Some(value) = std::env::var_os(&variable).filter(|value| !value.is_empty()) {
+            let value =
+                value.into_string().map_err(|_| Error::usage(format!("the variable {variable} is not valid UTF-8")))?;
+            defaults.push(OptionDefault { option, value, origin: variable });
+            continue;
+        }
+        // That variable also says how much is logged.
+        if option.id == VERBOSE.id && std::env::var_os(LOG_VARIABLE).is_some() {
+            continue;
+        }
+        let of_file = config.and_then(|config| Some((config, config.default_of(option)?)));
+        if let Some((config, entry)) = of_file {
+            let (value, origin) = (entry.value.clone(), config.place_of(entry.line));
+            defaults.push(OptionDefault { option, value, origin });
+        }
+    }
+    Ok(defaults)
+}
+
+/// The matches of the innermost command.
+fn leaf_of(matches: &ArgMatches) -> &ArgMatches {
+    matches.subcommand().map_or(matches, |(_, inner)| leaf_of(inner))
+}
+
+/// Returns true if a default may apply to a command: its option is not given, and means something there.
+fn applies(option: &OptionDefinition, command: &Command, leaf: &ArgMatches) -> bool {
+    let is_given = |id: &str| {
+        let is_known = leaf.ids().any(|known| known.as_str() == id);
+        is_known && leaf.value_source(id) == Some(ValueSource::CommandLine)
+    };
+    if is_given(option.flag.unwrap_or(option.id)) {
+        return false;
+    }
+    let is_memory = option.id == MEMORY_LIMIT.id;
+    match command {
+        // Its places are in the query, so that no option can be compared with them.
+        Command::Sql(_) => [&THREADS, &MEMORY_LIMIT, &QUIET, &VERBOSE, &LOG_FILE, &LOG_FORMAT]
+            .iter()
+            .any(|known| known.id == option.id),
+        // Otherwise no rows or keys are kept.
+        Command::Scan(_) | Command::Copy(_) => !is_memory || is_given("order_by"),
+        Command::Delete(_) => !is_memory || is_given("keys"),
+        _ => true,
+    }
+}
+
+/// The command line with these defaults, in all commands that have the options.
+fn with_defaults(command: clap::Command, defaults: &[OptionDefault]) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let name = arg.get_long().map(|long| long.replace('-', "_"));
+        let default =
+            defaults.iter().find(|default| name.as_deref().is_some() && default.option.flag == name.as_deref());
+        match default {
+            Some(default) => arg.default_value(default.value.clone()),
+            None => arg,
+        }
+    });
+    command.mut_subcommands(|inner| with_defaults(inner, defaults))
+}
+
+/// The error of a value that its option does not take.
+fn of_default(error: &clap::Error, defaults: &[OptionDefault]) -> ParseFailure {
+    let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    let flag = argument.split([' ', '=']).next().unwrap_or_default().trim_start_matches('-').replace('-', "_");
+    let text = error.render().to_string();
+    let wrong = Error::usage(failure::one_line(text.split("\n\n").next().unwrap_or_default()));
+    let found = defaults.iter().find(|default| default.option.flag == Some(flag.as_str()));
+    match found {
+        Some(default) => wrong.at(&default.origin).into(),
+        None => wrong.advice("it is a default: `lakerace config` shows them").into(),
+    }
+}
