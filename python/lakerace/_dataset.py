@@ -10,6 +10,7 @@ import pyarrow.dataset
 from pyarrow import types
 
 from lakerace._filter import LEAST_INTEGER, MOST_INTEGER, PLAIN_NAME, UnknownPart, quoted, text
+from lakerace._scan import can_narrow
 
 if TYPE_CHECKING:
     from lakerace._scan import Scan
@@ -37,7 +38,7 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
         """The rows of a filter and some columns, as `pyarrow.dataset.Dataset.scanner`. Of its options `batch_size` and the like
         count only after lakerace has read."""
         where = None if filter is None else pushed_filter(filter, self._schema).text
-        needed = self._needed(columns, filter)
+        needed = self._needed(columns, filter) if can_narrow(self._scan._options) else None
         schema = self._schema if needed is None else pyarrow.schema([self._schema.field(name) for name in needed])
         batches = self._scan._narrowed(needed, where, None)._batches(schema)
         kept = {

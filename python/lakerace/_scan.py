@@ -72,6 +72,17 @@ def can_filter(options: Mapping[str, object], names: Sequence[str]) -> bool:
     return options.get("limit") is None and list(options.get("columns") or names) == list(names)  # type: ignore[call-overload]
 
 
+def can_narrow(options: Mapping[str, Any]) -> bool:
+    """Whether a scan with these options has the same rows where it reads some of its columns."""
+    if options.get("on_bad_row") == "skip":
+        # Rows are left out by the values of the columns that are read.
+        return False
+    columns = options.get("columns") or ()
+    items = [columns] if isinstance(columns, str) else columns
+    # An order may name computed columns.
+    return options.get("order_by") is None or not any(_ALIAS.search(item) for item in items)
+
+
 def _items_by_name(names: Sequence[str], columns: Sequence[str] | None) -> dict[str, list[str]]:
     """The columns of a scan by their names, as its option `columns` has them: fields of one struct are one column."""
     if columns is None:
@@ -100,6 +111,8 @@ def narrowed_options(
 ) -> dict[str, Any]:
     """The options of a scan that leaves out columns and rows where that is known to be right."""
     narrowed, limited = dict(options), options.get("limit")
+    if not can_narrow(options):
+        columns = None
     # Files that a filter leaves out may be the only ones that have a column: all are named.
     if columns is not None or where is not None:
         own = _items_by_name(names, options.get("columns"))

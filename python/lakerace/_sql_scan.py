@@ -11,7 +11,7 @@ import pyarrow.dataset
 from lakerace import _lakerace
 from lakerace._dataset import ScanDataset, plain_schema, pushed_filter
 from lakerace._errors import UnsupportedError, told
-from lakerace._scan import can_filter, narrowed_options, raise_own
+from lakerace._scan import can_filter, can_narrow, narrowed_options, raise_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,9 +105,11 @@ class SqlDataset(ScanDataset):
             where, is_whole = pushed_filter(filter, self._schema)
         # What is filtered afterwards needs its columns.
         needed = columns if is_whole else self._needed(columns, filter)
+        if not can_narrow(opened.options):
+            needed, is_whole = None, columns is None and is_whole
         check_types(self._schema, needed, opened.location)
         scan = opened.native.narrowed(narrowed_options(opened.options, names, needed, where, None))
-        after = None if is_whole else str(filter)
+        after = None if is_whole or filter is None else str(filter)
         self._run.asked.append(AskedScan(opened.location, needed, where, after, scan))
         schema = self._schema if needed is None else pyarrow.schema([self._schema.field(name) for name in needed])
         if is_whole:

@@ -324,3 +324,38 @@ def test_verify_tells_of_wrong_statistics(tmp_path: Path) -> None:
     assert entry.read_text() != stated
     with pytest.raises(lr.CorruptDataError, match='0 rows where "n" = 3, of 1'):
         lr.copy(pa.table({"n": [0]}), tmp_path / "t", mode="append", verify=True)
+
+
+def engines_rows(scan: lr.Scan, column: str) -> list[list[Any]]:
+    """The values of a column as each engine reads it, without other columns."""
+    data = scan.to_dataset()
+    return [
+        scan.lazy().select(column).collect()[column].to_list(),
+        data.to_table(columns=[column])[column].to_pylist(),
+        [row[0] for row in duckdb.sql(f"select {column} from data").fetchall()],
+        [row[0] for row in lr.sql(f"select {column} from scanned", scanned=scan).rows()],
+    ]
+
+
+def test_an_order_by_a_computed_column_holds_for_each_subset(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"id": range(500), "a": [number * 7 % 500 for number in range(500)]})
+    rows.write_parquet(tmp_path / "rows.parquet")
+    for name in ("a", "b"):
+        scan = lr.scan(tmp_path / "rows.parquet", columns=[f"-id as {name}", "id"], order_by=name, limit=4)
+        assert engines_rows(scan, "id") == [[499, 498, 497, 496]] * 4
+        assert engines_rows(scan, name) == [[-499, -498, -497, -496]] * 4
+
+
+@pytest.mark.parametrize("columns", [None, ["id", "v"], ["id", "v + 1 as v"]])
+def test_bad_rows_are_left_out_whatever_an_engine_reads(tmp_path: Path, columns: list[str] | None) -> None:
+    (tmp_path / "rows.csv").write_text("id,v,s\n1,2,a\n2,xx,b\n3,4,c,d\n4,,e\n5,6,f\n")
+    scan = lr.scan(tmp_path / "rows.csv", schema="id int64, v int64, s utf8", on_bad_row="skip", columns=columns)
+    assert scan.to_arrow()["id"].to_pylist() == [1, 4, 5]
+    assert engines_rows(scan, "id") == [[1, 4, 5]] * 4
+    data = scan.to_dataset()
+    assert scan.lazy().select(pl.len()).collect().item() == 3
+    assert duckdb.sql("select count(*) from data").fetchall() == [(3,)]
+    assert list(lr.sql("select count(*) from scanned", scanned=scan).rows()) == [(3,)]
+    assert data.to_table(columns=["id"], filter=ds.field("id") > 1)["id"].to_pylist() == [4, 5]
+    assert scan.lazy().filter(pl.col("id") > 1).select("id").collect()["id"].to_list() == [4, 5]
+    assert list(lr.sql("select id from scanned where id > 1", scanned=scan).rows()) == [(4,), (5,)]
