@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
@@ -125,6 +126,72 @@ def test_partitions_that_do_not_fit_are_divided(tmp_path: Path, is_dictionary: b
     assert_frame_equal(made, second.sort("id"))
     gone = rows.filter(pl.col("_change_type") == "delete")["id"].sort()
     assert gone.to_list() == list(range(0, 60_000, 7))
+
+
+KEY_TYPES = [pa.int8(), pa.int16(), pa.int32()]
+
+
+def encoded(texts: list[str], key: pa.DataType, shape: str) -> pa.Array:
+    """Texts as a dictionary with such keys, or as lists or structs of it."""
+    values = pa.array(texts).dictionary_encode().cast(pa.dictionary(key, pa.string()))
+    if shape == "list":
+        return pa.ListArray.from_arrays(list(range(len(texts) + 1)), values)
+    return pa.StructArray.from_arrays([values], ["a"]) if shape == "struct" else values
+
+
+def write_stream(path: Path, batches: list[pa.RecordBatch]) -> None:
+    with pa.ipc.new_stream(path, batches[0].schema) as file:
+        for batch in batches:
+            file.write_batch(batch)
+
+
+@pytest.mark.parametrize("shape", ["value", "list", "struct"])
+@pytest.mark.parametrize("key", KEY_TYPES, ids=str)
+def test_dictionaries_that_do_not_fit_one_key(tmp_path: Path, key: pa.DataType, shape: str) -> None:
+    """Each batch has a dictionary of its own, and all values together are more than keys of 8 bits count."""
+    for side in ("a", "b"):
+        batches = []
+        for number in range(3):
+            texts = [f"{side}{number}-{row % 100:02}" for row in range(200)]
+            ids = pa.array(range(number * 200, number * 200 + 200))
+            batches.append(pa.record_batch({"id": ids, "x": encoded(texts, key, shape)}))
+        write_stream(tmp_path / f"{side}.arrow", batches)
+    wanted = {side: pa.ipc.open_stream(tmp_path / f"{side}.arrow").read_all()["x"].to_pylist() for side in ("a", "b")}
+    sides = [tmp_path / "a.arrow", tmp_path / "b.arrow"]
+    for limit in (100_000, None):
+        found = lr.diff(*sides, key="id", memory_limit=limit)
+        assert (found.changed, found.inserted, found.deleted) == (600, 0, 0)
+        rows = pa.table(found.rows)
+        for kind, side in (("update_preimage", "a"), ("update_postimage", "b")):
+            part = rows.filter(pc.equal(rows["_change_type"], kind)).sort_by("id")
+            assert part["x"].to_pylist() == wanted[side]
+        ordered = lr.scan(sides[0], order_by="id desc", memory_limit=limit)
+        assert ordered.to_arrow()["x"].to_pylist() == wanted["a"][::-1]
+        # A file has one dictionary for a column.
+        lr.copy(
+            sides[0],
+            tmp_path / "o.arrow",
+            order_by="id desc",
+            memory_limit=limit,
+            mode="overwrite",
+        )
+        assert pa.ipc.open_file(tmp_path / "o.arrow").read_all()["x"].to_pylist() == wanted["a"][::-1]
+    first = lr.scan(sides[0], order_by="id desc", limit=250)
+    assert first.to_arrow()["x"].to_pylist() == wanted["a"][:349:-1]
+
+
+def test_large_dictionaries_with_small_keys_fit_the_memory(tmp_path: Path) -> None:
+    ids = random.Random(3).sample(range(20_000), 20_000)
+    texts = [f"a long text with the number {number}" for number in ids]
+    for name, offset in (("a", 0), ("b", 1)):
+        rows = pa.table({"id": ids, "v": [number + offset for number in ids], "x": encoded(texts, pa.int16(), "value")})
+        with pa.ipc.new_file(tmp_path / f"{name}.arrow", rows.schema) as file:
+            file.write_table(rows)
+    found = lr.diff(tmp_path / "a.arrow", tmp_path / "b.arrow", key="id", memory_limit=200_000)
+    assert (found.changed, found.changed_columns) == (20_000, {"v": 20_000})
+    rows = pa.table(found.rows)
+    after = rows.filter(pc.equal(rows["_change_type"], "update_postimage")).sort_by("id")
+    assert after["x"].to_pylist() == [f"a long text with the number {number}" for number in range(20_000)]
 
 
 def test_any_two_kinds_of_locations(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::util::display::array_value_to_string;
 use lakerace_format::schema_text::print_type;
 use lakerace_format::suggestions::column_not_found;
+use lakerace_format::{narrowed_batch, without_dictionaries};
 use lakerace_io::memory_limit::check_memory;
 use lakerace_io::option::{COLUMNS, KEY};
 use lakerace_io::{Error, Job, Result};
@@ -101,14 +102,14 @@ impl DiffSide {
         let whole = scan.schema();
         let at = |column: &String| whole.index_of(column).map_err(Error::unexpected);
         let columns = common.iter().map(at).collect::<Result<Vec<_>>>()?;
-        let schema = Arc::new(whole.project(&columns).map_err(Error::unexpected)?);
+        let schema = Arc::new(without_dictionaries(&whole.project(&columns).map_err(Error::unexpected)?));
         let key = KeyProjection::new(&schema, key).map_err(|error| error.at(name))?;
         Ok(Self { name: name.to_owned(), scan, columns, schema, key })
     }
 
     /// The compared columns of a batch.
     fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        batch.project(&self.columns).map_err(Error::unexpected)
+        narrowed_batch(&batch.project(&self.columns).map_err(Error::unexpected)?, &self.schema)
     }
 
     /// An error where a row has null in its key.

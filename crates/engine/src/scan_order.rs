@@ -5,7 +5,9 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use lakerace_format::sort::{FirstRows, SortKeys, SortTerm, TopRows};
-use lakerace_format::{Batches, Expr, ReadPlan, ReadRequest, Source, narrowed_batch, requested_schema};
+use lakerace_format::{
+    Batches, Expr, ReadPlan, ReadRequest, Source, narrowed_batch, requested_schema, without_dictionaries,
+};
 use lakerace_io::address_space::memory_within;
 use lakerace_io::memory_limit::check_memory;
 use lakerace_io::option::ORDER_BY;
@@ -108,6 +110,7 @@ impl ScanOrder {
         memory_bytes: Option<u64>,
     ) -> Result<Self> {
         let schema = first_columns(source, asked, plan.request.columns.as_ref(), &plan.schema)?;
+        let schema = Arc::new(without_dictionaries(&schema));
         if let Some(bytes) = memory_bytes {
             check_memory(bytes, schema.fields().len()).map_err(|error| error.at(ORDER_BY))?;
         }

@@ -71,7 +71,7 @@ pub use own_texts::with_own_texts;
 pub use parquet::{Block, Keeps, MemoryPool, PARQUET, ParquetSink, ParquetSource, RowGroup};
 pub use plan::{FieldPaths, FilePlan, ReadPlan, ReadRequest, RowGroupsPlan, UnitPlan};
 pub use predicate::Predicate;
-pub use projection::narrowed_batch;
+pub use projection::{narrowed_batch, without_dictionaries};
 pub use read_back::{check_read_back, read_back_schema};
 pub use schema_bytes::{decode_schema, encode_schema, schema_from_base64, schema_to_base64};
 pub use sink::{Narrowing, Sink, Written};

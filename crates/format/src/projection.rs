@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, GenericListArray, MapArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, StructArray,
 };
-use arrow::datatypes::{DataType, FieldRef, Fields, SchemaRef};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use lakerace_io::{Error, Result};
 
@@ -136,7 +137,33 @@ pub(crate) fn key_and_value(entries: &DataType) -> Option<[&FieldRef; 2]> {
     }
 }
 
-/// The first columns of a batch, those of a schema, without the fields of structs that it lacks. No value is copied.
+/// The schema with values in place of dictionaries, in columns and in fields of structs, lists and maps. Rows that are brought into
+/// another order have it: a dictionary of all of them may have more values than its keys can count, or be larger than the rows.
+pub fn without_dictionaries(schema: &Schema) -> Schema {
+    let fields: Fields = schema.fields().iter().map(|field| of_type(field, &decoded_type(field.data_type()))).collect();
+    Schema::new_with_metadata(fields, schema.metadata().clone())
+}
+
+fn decoded_type(data_type: &DataType) -> DataType {
+    let decoded = |field: &FieldRef| of_type(field, &decoded_type(field.data_type()));
+    match data_type {
+        DataType::Dictionary(_, values) => decoded_type(values),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(decoded).collect()),
+        DataType::List(item) => DataType::List(decoded(item)),
+        DataType::LargeList(item) => DataType::LargeList(decoded(item)),
+        DataType::Map(entries, is_sorted) => match key_and_value(entries.data_type()) {
+            Some([key, value]) => {
+                let pair = vec![Arc::clone(key), decoded(value)].into();
+                DataType::Map(of_type(entries, &DataType::Struct(pair)), *is_sorted)
+            }
+            None => data_type.clone(),
+        },
+        other => other.clone(),
+    }
+}
+
+/// The first columns of a batch, those of a schema, without the fields of structs that it lacks, and with values where it has no
+/// dictionary. No other value is copied.
 ///
 /// # Errors
 /// `Internal` for a batch whose columns do not begin with those of the schema.
@@ -146,10 +173,13 @@ pub fn narrowed_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordB
     RecordBatch::try_new_with_options(Arc::clone(schema), columns.collect::<Result<_>>()?, &options).map_err(unfit)
 }
 
-/// The array without the fields of structs that `to` lacks. No value is copied.
+/// The array without the fields of structs that `to` lacks, and with values where `to` has no dictionary.
 pub(crate) fn narrow(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     match (array.data_type(), to) {
         (own, to) if own == to => Ok(Arc::clone(array)),
+        (DataType::Dictionary(_, values), to) if !matches!(to, DataType::Dictionary(..)) => {
+            narrow(&cast(array, values).map_err(unfit)?, to)
+        }
         (DataType::Struct(own), DataType::Struct(wanted)) => narrow_struct(array.as_struct(), own, wanted),
         (DataType::List(own), DataType::List(item)) => narrow_list::<i32>(array, own, item),
         (DataType::LargeList(own), DataType::LargeList(item)) => narrow_list::<i64>(array, own, item),
