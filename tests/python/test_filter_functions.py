@@ -326,6 +326,9 @@ def test_instants_of_several_zones_have_one_type_in_utc(tmp_path: Path) -> None:
         "coalesce(berlin, wall)",
         "coalesce(wall, berlin)",
         "CASE WHEN id % 2 = 0 THEN tokyo ELSE wall END",
+        # Berlin has a day of 25 hours.
+        "berlin + INTERVAL '1 day'",
+        "tokyo - INTERVAL '1 month' + INTERVAL '31 days'",
     ]
     for value in [*values, "coalesce(berlin, berlin)"]:
         for moment in wall:

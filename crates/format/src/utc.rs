@@ -42,7 +42,8 @@ fn field_in_utc(field: &FieldRef) -> FieldRef {
     }
 }
 
-fn in_utc(data_type: &DataType) -> DataType {
+/// The type with UTC in place of each time zone.
+pub(crate) fn in_utc(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some("UTC".into())),
         DataType::Dictionary(keys, values) => DataType::Dictionary(keys.clone(), Box::new(in_utc(values))),

@@ -14,6 +14,7 @@ use super::literal::unit_ns;
 use super::operand::RowOperand;
 use super::value::{NativeInteger, for_integer_type, is_binary, is_text};
 use crate::schema_text::print_type;
+use crate::utc::in_utc;
 use crate::{ArithmeticOp, CompareOp};
 
 /// `left op right`. Types were checked when the filter was bound.
@@ -135,18 +136,20 @@ pub(super) fn is_interval(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Interval(_))
 }
 
-/// A span of time added to or taken from an instant. A date becomes a timestamp.
+/// A span of time added to or taken from an instant, by the calendar of UTC. A date becomes a timestamp.
 fn with_interval(op: ArithmeticOp, left: &RowOperand, right: &RowOperand) -> Result<ArrayRef> {
     let (instant, interval) = if is_interval(left.array.data_type()) { (right, left) } else { (left, right) };
     let unit = match instant.array.data_type() {
         DataType::Timestamp(TimeUnit::Nanosecond, _) => TimeUnit::Nanosecond,
         _ => TimeUnit::Microsecond,
     };
-    let zone = match instant.array.data_type() {
-        DataType::Timestamp(_, zone) => zone.clone(),
-        _ => None,
+    let result_type = match instant.array.data_type() {
+        DataType::Timestamp(_, zone) => DataType::Timestamp(unit, zone.clone()),
+        _ => DataType::Timestamp(unit, None),
     };
-    numbers(op, &converted(instant, &DataType::Timestamp(unit, zone))?, interval)
+    // Equal instants have equal sums, also in columns with different time zones: no day is shorter or longer.
+    let sum = numbers(op, &converted(instant, &in_utc(&result_type))?, interval)?;
+    internal(cast(&sum, &result_type))
 }
 
 fn compare_floats(op: CompareOp, left: &RowOperand, right: &RowOperand) -> BooleanArray {
