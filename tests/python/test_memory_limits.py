@@ -103,6 +103,10 @@ def test_options_of_a_delete_by_keys_are_errors_with_a_condition(folder: Path) -
         assert f"'{option[0]}" in done.err
         assert "--where" in done.err
         assert pl.read_delta(str(folder / "table")).height == 10
+    done = run("delete", "table", "--keys", "rows.parquet", "--key", "id", "--param", "1", cwd=folder)
+    assert done.code == 2
+    assert "'--param" in done.err
+    assert pl.read_delta(str(folder / "table")).height == 10
     ok("delete", "table", "--keys", "rows.parquet", "--key", "id", "--memory-limit", "1MB", cwd=folder)
     assert pl.read_delta(str(folder / "table")).height == 0
 

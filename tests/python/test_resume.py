@@ -14,6 +14,7 @@ import uuid
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import psutil
 import pymongo
 import pytest
@@ -312,3 +313,12 @@ def test_the_first_sync_refuses_rows_of_one_key(target: Target, tmp_path: Path) 
     assert done.code == 7, done.err
     with pytest.raises(lr.NotFoundError):
         lr.scan(target.place)
+
+
+def test_a_load_that_is_complete_says_so(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("id\n1\n2\n")
+    table = tmp_path / "table"
+    ok("copy", tmp_path / "rows.csv", f"delta:{table}")
+    done = ok("copy", tmp_path / "rows.csv", table, "--mode", "append", "--resume")
+    assert "2 rows of this load were in the target already, and are not copied again" in done.err
+    assert pl.read_delta(str(table)).height == 2

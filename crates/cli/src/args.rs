@@ -285,7 +285,7 @@ pub(crate) struct DeleteArgs {
     #[command(flatten)]
     pub(crate) condition: FilterArgs,
     /// The rows that have the key of a row in this file, folder, glob or Delta table, or in `-` (standard input).
-    #[arg(long, value_name = "SRC")]
+    #[arg(long, value_name = "SRC", conflicts_with = "parameters")]
     pub(crate) keys: Option<String>,
     /// The columns of the key. Default: those that the table names (lakerace.primaryKey).
     #[arg(long, value_name = "A,B", conflicts_with = "filter")]

@@ -54,6 +54,10 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         more["skipped"] = json!(written.skipped);
         more["checksum"] = json!(written.checksum);
     }
+    if written.skipped > 0 {
+        let skipped = human::plural(written.skipped, "row");
+        session.note(&format!("{skipped} of this load were in the target already, and are not copied again"));
+    }
     if written.rejected > 0 {
         let rejected = human::plural(written.rejected, "row");
         session.note(&format!("{rejected} rejected: see the file of --dead-letter"));

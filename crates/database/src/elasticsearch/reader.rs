@@ -157,7 +157,7 @@ impl ViewSlice {
         for field in decoder.cut_fields() {
             self.scan.job.warn(&format!(
                 "field {field:?} has times with digits below microseconds, which are cut off: to keep them, give it a \
-                 type such as timestamp[ns] or utf8 with {SCHEMA}"
+                 type such as timestamp(ns, UTC) or utf8 with {SCHEMA}"
             ));
         }
         let mut names = decoder.unmapped.take();
