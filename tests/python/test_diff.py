@@ -111,7 +111,7 @@ def test_as_a_full_join_counts_them(tmp_path: Path, count: int, share: float, ke
 
 @pytest.mark.parametrize("is_dictionary", [False, True])
 def test_partitions_that_do_not_fit_are_divided(tmp_path: Path, is_dictionary: bool) -> None:
-    first = pl.DataFrame({"id": range(60_000)}).with_columns(text=pl.format("{}" + "x" * 40, pl.col("id")))
+    first = pl.DataFrame({"id": range(30_000)}).with_columns(text=pl.format("{}" + "x" * 40, pl.col("id")))
     second = first.with_columns(text=pl.col("text") + "!").filter(pl.col("id") % 7 > 0)
     for name, rows in (("a", first), ("b", second)):
         written = rows.to_arrow()
@@ -125,7 +125,7 @@ def test_partitions_that_do_not_fit_are_divided(tmp_path: Path, is_dictionary: b
     made = rows.filter(pl.col("_change_type") == "update_postimage").select("id", "text").sort("id")
     assert_frame_equal(made, second.sort("id"))
     gone = rows.filter(pl.col("_change_type") == "delete")["id"].sort()
-    assert gone.to_list() == list(range(0, 60_000, 7))
+    assert gone.to_list() == list(range(0, 30_000, 7))
 
 
 KEY_TYPES = [pa.int8(), pa.int16(), pa.int32()]
