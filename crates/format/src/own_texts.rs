@@ -24,7 +24,7 @@ fn own_texts(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match array.data_type() {
         DataType::Utf8View => Ok(Arc::new(array.as_string_view().gc())),
         DataType::BinaryView => Ok(Arc::new(array.as_binary_view().gc())),
-        DataType::Dictionary(keys, _) => own_dictionary(array.as_any_dictionary(), keys),
+        DataType::Dictionary(..) => own_dictionary(array.as_any_dictionary()),
         nested if nested.is_nested() => {
             let data = array.to_data();
             let children =
@@ -37,10 +37,8 @@ fn own_texts(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 }
 
 /// The dictionary with the values that its rows have, if it has more values than rows.
-fn own_dictionary(array: &dyn AnyDictionaryArray, keys: &DataType) -> Result<ArrayRef, ArrowError> {
-    // Dictionaries with keys of 8 or 16 bits have few values. Dictionaries that differ, which are merged later, may not fit such keys.
-    let has_wide_keys = keys.primitive_width().is_some_and(|bytes| bytes >= 4);
-    let own = match has_wide_keys && array.values().len() > array.len() {
+fn own_dictionary(array: &dyn AnyDictionaryArray) -> Result<ArrayRef, ArrowError> {
+    let own = match array.values().len() > array.len() {
         true => garbage_collect_any_dictionary(array)?,
         false => make_array(array.to_data()),
     };

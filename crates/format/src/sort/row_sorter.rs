@@ -192,20 +192,20 @@ fn gathered(batches: &[&RecordBatch], places: &[(usize, usize)]) -> Result<Recor
     };
     let columns = (0..schema.fields().len()).map(column).collect::<Result<_, _>>().map_err(Error::unexpected)?;
     let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
-    let shares_texts = schema.fields().iter().any(|field| may_share_texts(field.data_type()));
+    let has_views = schema.fields().iter().any(|field| has_views(field.data_type()));
     let gathered = RecordBatch::try_new_with_options(schema, columns, &options).map_err(Error::unexpected)?;
-    if shares_texts { with_own_texts(&gathered) } else { Ok(gathered) }
+    if has_views { with_own_texts(&gathered) } else { Ok(gathered) }
 }
 
 /// Returns true if values of a type may refer to texts of other arrays.
-fn may_share_texts(data_type: &DataType) -> bool {
+fn has_views(data_type: &DataType) -> bool {
     match data_type {
-        DataType::Utf8View | DataType::BinaryView | DataType::Dictionary(..) => true,
-        DataType::Struct(fields) => fields.iter().any(|field| may_share_texts(field.data_type())),
+        DataType::Utf8View | DataType::BinaryView => true,
+        DataType::Struct(fields) => fields.iter().any(|field| has_views(field.data_type())),
         DataType::List(item)
         | DataType::LargeList(item)
         | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => may_share_texts(item.data_type()),
+        | DataType::Map(item, _) => has_views(item.data_type()),
         _ => false,
     }
 }
