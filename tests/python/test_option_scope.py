@@ -124,3 +124,27 @@ def test_columns_are_found_that_have_names_of_functions(tmp_path: Path) -> None:
     assert lr.scan(file, where="user = 'ann' AND current_date = 1").to_arrow().to_pylist() == [
         {"user": "ann", "current_date": 1}
     ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("scan", "rows.parquet", "--count", "--memory-limit", "1MiB"),
+        ("scan", "rows.parquet", "--count", "--durability", "normal"),
+        ("scan", "rows.parquet", "--checksum", "--durability", "normal"),
+        ("scan", "rows.parquet", "--explain", "--durability", "normal"),
+        ("diff", "rows.parquet", "rows.parquet", "--key", "id", "--summary", "--durability", "normal"),
+        ("sql", "select 1", "--explain", "--durability", "normal"),
+        ("sync", "table", "sqlite:x.db#t", "--dry-run", "--interval", "2s"),
+    ],
+    ids=" ".join,
+)
+def test_options_of_what_another_option_excludes_are_refused(
+    rows: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """The command line would not ask for the option that they need, as another one excludes it."""
+    monkeypatch.chdir(rows.parent)
+    done = run(*words)
+    assert done.returncode == 2
+    assert words[-2] in done.stderr
+    assert run(*words[:-2]).returncode in (0, 3)

@@ -208,14 +208,14 @@ pub(crate) struct ScanArgs {
     #[arg(long, value_name = "N", value_parser = value::number)]
     pub(crate) limit: Option<u64>,
     /// Print the number of rows instead of the rows; from metadata alone if that is exact.
-    #[arg(long, conflicts_with_all = ["explain", "format", "output", "order_by"])]
+    #[arg(long, conflicts_with_all = ["explain", "format", "output", "durability", "order_by", "memory_limit"])]
     pub(crate) count: bool,
     /// Print a checksum of the rows that does not depend on their order, file format or batch size.
-    #[arg(long, conflicts_with_all = ["explain", "format", "output"])]
+    #[arg(long, conflicts_with_all = ["explain", "format", "output", "durability"])]
     pub(crate) checksum: bool,
     /// Print the plan and its price instead of running it: files and row groups pruned and why, ranges, requests,
     /// bytes.
-    #[arg(long, conflicts_with_all = ["format", "output"])]
+    #[arg(long, conflicts_with_all = ["format", "output", "durability"])]
     pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) input: InputArgs,

@@ -20,7 +20,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "VERSION|TIMESTAMP")]
     pub(crate) second_at: Option<String>,
     /// Count the rows and columns that differ, and print no row.
-    #[arg(long, conflicts_with_all = ["format", "output", "limit"])]
+    #[arg(long, conflicts_with_all = ["format", "output", "durability", "limit"])]
     pub(crate) summary: bool,
     /// Print N rows that differ at most. All are counted.
     #[arg(long, value_name = "N")]

@@ -25,7 +25,7 @@ pub(crate) struct SyncArgs {
     #[arg(long, value_parser = value::choice_among::<WriteMode>(SYNC_MODES), default_value = WriteMode::default().choice_name())]
     pub(crate) mode: WriteMode,
     /// Check all that can be checked without writing, print which versions the sync would bring, and write nothing.
-    #[arg(long, conflicts_with = "follow")]
+    #[arg(long, conflicts_with_all = ["follow", "interval"])]
     pub(crate) dry_run: bool,
     /// Go on until Ctrl-C or SIGTERM: look for new versions again and again.
     #[arg(long)]
