@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 
 from lakerace import _lakerace
 from lakerace._errors import NotFoundError, UsageError
+from lakerace._location import location_text
 from lakerace.files import _io
 from lakerace.files._batch import Batch
 from lakerace.files._store_results import Compacted, Damage, Stat, Verified, stat_from_tuple
@@ -207,10 +208,12 @@ class Store(_lakerace.FileStore, _Reads):
         options = dict(locals())
         for name in ("self", "location", "__class__"):
             options.pop(name, None)
-        self._arguments = (os.fspath(location), options)
+        self._arguments = (location_text(location), options)
         self._absolute = _absolute(self._arguments[0])
         kind, _, rest = self._arguments[0].partition(":")
-        if kind.lower() == "packs" or (rest.startswith("//") and kind not in {"sqlite", "dir"}):
+        # A connection may be one of an object store, whose stores are packs.
+        is_connection = self._arguments[0].startswith("@")
+        if kind.lower() == "packs" or is_connection or (rest.startswith("//") and kind not in {"sqlite", "dir"}):
             _UNFLUSHED.add(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -503,7 +506,7 @@ def _absolute(location: str) -> str:
         scheme = location[:6]
     path = location[len(scheme) :]
     is_url = "://" in path and scheme not in {"sqlite:", "dir:"}
-    if location == "memory:" or not path or is_url or os.path.isabs(path):
+    if location == "memory:" or not path or is_url or path.startswith("@") or os.path.isabs(path):
         return location
     # A slash at the end stays: it says that the place is a directory.
     return scheme + os.path.join(os.getcwd(), path)
