@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,6 +100,21 @@ def test_small_files_of_a_connection(s3: S3, tmp_path: Path, folder: dict[str, s
     ok("files", "put", "@here/store.db", "a.txt", tmp_path / "a.txt", env=folder)
     assert (tmp_path / "store.db").exists()
     assert ok("files", "get", "@here/store.db", "a.txt", env=folder).out == "hello"
+
+
+def test_small_files_below_a_connection_outlive_a_process_that_does_not_close(s3: S3, tmp_path: Path) -> None:
+    env = written(tmp_path / "s3.toml", connection("one", s3, "left"))
+    script = (
+        "import pickle, lakerace.files as files\n"
+        "store = files.Store('@one/store')\n"
+        "store.put('a.txt', b'hello')\n"
+        "again = pickle.loads(pickle.dumps(store))\n"
+        "again.put('b.txt', b'world')\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, **env}, cwd=tmp_path)
+    assert ok("files", "ls", "@one/store", env=env).out.split() == ["a.txt", "b.txt"]
+    assert ok("files", "get", "@one/store", "b.txt", env=env).out == "world"
+    assert [path.name for path in tmp_path.iterdir()] == ["s3.toml"]
 
 
 def test_given_options_replace_those_of_the_connection(s3: S3, tmp_path: Path, parquet: Path) -> None:
@@ -221,6 +238,18 @@ def test_defaults_come_after_variables_and_options(tmp_path: Path, parquet: Path
     assert {default["from"] for default in told if default["option"] == "threads"} == {"LAKERACE_THREADS"}
     error = run("scan", parquet, "--json", env={**env, "LAKERACE_THREADS": "many"}).error
     assert (error["place"], error["exit_code"]) == ("LAKERACE_THREADS", 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['memory-limit = "x"', 'retry-time = "5"', "threads = 0", 'io = "fast"', 'durability = "some"', "verbose = 300"],
+)
+def test_each_command_names_the_place_of_a_wrong_default(tmp_path: Path, parquet: Path, text: str) -> None:
+    env = written(tmp_path / "c.toml", f"[defaults]\n{text}\n")
+    for command in (("scan", parquet, "--count"), ("config",)):
+        error = run(*command, "--json", env=env).error
+        assert (error["place"], error["exit_code"]) == (f"{tmp_path / 'c.toml'}, line 2", 2)
+        assert "invalid value" in error["message"]
 
 
 def test_defaults_are_left_out_where_they_would_be_refused(

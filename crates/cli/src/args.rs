@@ -496,7 +496,7 @@ pub(crate) struct StoreArgs {
     #[arg(long)]
     pub(crate) allow_foreign_paths: bool,
     /// Repeat failed requests to an object store for this time, such as 5m. Default: 60s.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = value::retry_time)]
     pub(crate) retry_time: Option<String>,
     /// A setting of the store, such as aws_endpoint_url=http://127.0.0.1:9000; may be repeated.
     #[arg(long, value_name = "K=V", value_parser = value::key_value, action = ArgAction::Append)]

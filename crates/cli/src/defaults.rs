@@ -5,9 +5,8 @@
 
 use std::ffi::OsString;
 
-use clap::ArgMatches;
-use clap::error::ContextKind;
 use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches};
 use lakerace::{Error, Result};
 use lakerace_io::config::{self, ConfigFile, WITH_DEFAULTS};
 use lakerace_io::option::{LOG_FILE, LOG_FORMAT, MEMORY_LIMIT, OptionDefinition, QUIET, THREADS, VERBOSE};
@@ -67,7 +66,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseFailure> {
     }
     loop {
         let command = with_defaults(command_line(), &defaults);
-        let (_, cli) = Cli::parse_with(command, args).map_err(|error| of_default(&error, &defaults))?;
+        let (_, cli) = Cli::parse_with(command, args)?;
         let has_log = cli.global.log.verbose > 0
             || cli.global.log.log_file.is_some()
             || std::env::var_os(LOG_VARIABLE).is_some_and(|levels| !levels.is_empty());
@@ -86,7 +85,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseFailure> {
 /// All defaults. Those of the environment replace those of the file.
 ///
 /// # Errors
-/// `Usage` for a variable that is not valid UTF-8.
+/// `Usage`, with the variable or the line of the file, for a value that its option does not take.
 pub(crate) fn all(config: Option<&ConfigFile>) -> Result<Vec<OptionDefault>> {
     let mut defaults = Vec::new();
     for option in WITH_DEFAULTS {
@@ -107,7 +106,33 @@ pub(crate) fn all(config: Option<&ConfigFile>) -> Result<Vec<OptionDefault>> {
             defaults.push(OptionDefault { option, value, origin });
         }
     }
+    let command = command_line();
+    defaults.iter().try_for_each(|default| check(default, &command))?;
     Ok(defaults)
+}
+
+/// Refuses a value that the option would not take in the command line.
+fn check(default: &OptionDefault, command: &clap::Command) -> Result<()> {
+    let Some(known) = argument_of(default.option, command) else { return Ok(()) };
+    // Without the relations of the argument to others.
+    let name = known.get_long().unwrap_or(default.option.id).to_owned();
+    let alone = Arg::new(name.clone()).long(name).action(known.get_action().clone());
+    let alone = alone.value_parser(known.get_value_parser().clone()).default_value(default.value.clone());
+    let parsed = clap::Command::new("lakerace").arg(alone).try_get_matches_from(["lakerace"]);
+    parsed.map(drop).map_err(|error| {
+        let text = error.render().to_string();
+        Error::usage(failure::one_line(text.split("\n\n").next().unwrap_or_default())).at(&default.origin)
+    })
+}
+
+/// The argument of an option in a command, or in one below it.
+fn argument_of<'a>(option: &OptionDefinition, command: &'a clap::Command) -> Option<&'a Arg> {
+    let own = command.get_arguments().find(|arg| is_of(arg, option));
+    own.or_else(|| command.get_subcommands().find_map(|inner| argument_of(option, inner)))
+}
+
+fn is_of(arg: &Arg, option: &OptionDefinition) -> bool {
+    arg.get_long().is_some_and(|long| option.flag == Some(long.replace('-', "_").as_str()))
 }
 
 /// The matches of the innermost command.
@@ -139,27 +164,9 @@ fn applies(option: &OptionDefinition, command: &Command, leaf: &ArgMatches) -> b
 
 /// The command line with these defaults, in all commands that have the options.
 fn with_defaults(command: clap::Command, defaults: &[OptionDefault]) -> clap::Command {
-    let command = command.mut_args(|arg| {
-        let name = arg.get_long().map(|long| long.replace('-', "_"));
-        let default =
-            defaults.iter().find(|default| name.as_deref().is_some() && default.option.flag == name.as_deref());
-        match default {
-            Some(default) => arg.default_value(default.value.clone()),
-            None => arg,
-        }
+    let command = command.mut_args(|arg| match defaults.iter().find(|default| is_of(&arg, default.option)) {
+        Some(default) => arg.default_value(default.value.clone()),
+        None => arg,
     });
     command.mut_subcommands(|inner| with_defaults(inner, defaults))
-}
-
-/// The error of a value that its option does not take.
-fn of_default(error: &clap::Error, defaults: &[OptionDefault]) -> ParseFailure {
-    let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
-    let flag = argument.split([' ', '=']).next().unwrap_or_default().trim_start_matches('-').replace('-', "_");
-    let text = error.render().to_string();
-    let wrong = Error::usage(failure::one_line(text.split("\n\n").next().unwrap_or_default()));
-    let found = defaults.iter().find(|default| default.option.flag == Some(flag.as_str()));
-    match found {
-        Some(default) => wrong.at(&default.origin).into(),
-        None => wrong.advice("it is a default: `lakerace config` shows them").into(),
-    }
 }

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lakerace::option::{Choice, parse_choice};
 use lakerace::{Error, FileFormat, MergeOperator, Result, TpchFormat, parse_bytes};
+use lakerace_io::{RETRY_TIME_OPTION, StorageOptions};
 
 pub(crate) use column_list::ColumnList;
 
@@ -149,6 +150,15 @@ pub(crate) fn fraction(text: &str) -> Result<f64> {
 /// `N` or `all`.
 pub(crate) fn batch_rows(text: &str) -> Result<BatchRowCount> {
     if text.eq_ignore_ascii_case("all") { Ok(BatchRowCount::All) } else { positive(text).map(BatchRowCount::AtMost) }
+}
+
+/// A time for which requests are repeated, as storage options have it.
+pub(crate) fn retry_time(text: &str) -> Result<String> {
+    let options: StorageOptions = [(RETRY_TIME_OPTION.to_owned(), text.to_owned())].into_iter().collect();
+    match options.retry_time() {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err(Error::usage("not a time").advice("write a time such as 60s, 5m or 0s")),
+    }
 }
 
 /// `K=V`.
