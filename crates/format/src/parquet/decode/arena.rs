@@ -75,6 +75,15 @@ pub(crate) struct RegionCursor {
     populated: usize,
     /// Units that the cursor no longer counts as a user of.
     left: usize,
+    /// The page size that the kernel was last advised of, for all units that are not mapped yet.
+    advised: Option<PageSize>,
+}
+
+/// The size of the pages of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PageSize {
+    Small,
+    Huge,
 }
 
 /// Some bytes of a region, initialised when allocated: with zeros, or with the contents of an earlier part.
@@ -102,6 +111,24 @@ impl RegionMapping {
     fn unit(&self, unit: usize) -> *mut std::ffi::c_void {
         // SAFETY: units lie within the mapping.
         unsafe { self.start.as_ptr().add(unit * UNIT_BYTES).cast() }
+    }
+
+    /// Maps a unit to memory. Where the kernel can't do it ahead, the first touch does.
+    fn populate(&self, unit: usize, advised: &mut Option<PageSize>) {
+        let size = COST.page_size();
+        let start = Instant::now();
+        if *advised != Some(size) {
+            let kind = if size == PageSize::Small { Advice::LinuxNoHugepage } else { Advice::LinuxHugepage };
+            // An advice waits until no other thread maps memory, and lets none begin: one is given for all units that follow.
+            // SAFETY: the units lie within our own mapping, and the advice changes no byte.
+            let _ = unsafe { madvise(self.unit(unit), (UNITS - unit) * UNIT_BYTES, kind) };
+            *advised = Some(size);
+        }
+        // SAFETY: as above.
+        let populated = unsafe { madvise(self.unit(unit), UNIT_BYTES, Advice::LinuxPopulateWrite) };
+        let ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        // If the kernel can't populate pages, the cost of a huge page is unknown: none is requested.
+        COST.note(size, if populated.is_ok() { ns } else { u64::MAX / 2 });
     }
 
     fn resident_units(&self) -> u32 {
@@ -154,8 +181,8 @@ impl ArenaRegion {
         })
     }
 
-    /// Backs a unit by memory.
-    fn populate(&self, unit: usize) {
+    /// Backs a unit by memory. `advised` is the page size of this unit and of those after it.
+    fn populate(&self, unit: usize, advised: &mut Option<PageSize>) {
         if self.idle.fetch_and(!(1 << unit), Ordering::AcqRel) & 1 << unit != 0 {
             self.spare.release_units(1);
             return;
@@ -163,7 +190,7 @@ impl ArenaRegion {
         if self.spare.move_unit_to(&self.mapping, unit) {
             return;
         }
-        populate(self.mapping.unit(unit));
+        self.mapping.populate(unit, advised);
         self.mapping.resident.fetch_or(1 << unit, Ordering::AcqRel);
     }
 
@@ -226,7 +253,7 @@ impl RegionCursor {
     fn in_region_of(spare: &'static SpareMemory) -> Option<Self> {
         let region = Arc::new(ArenaRegion::new(spare)?);
         region.note_idle();
-        Some(Self { region, taken: 0, populated: 0, left: 0 })
+        Some(Self { region, taken: 0, populated: 0, left: 0, advised: None })
     }
 
     /// The next `bytes` bytes, at most [`LARGEST_BYTES`]; `None` at the end of the region.
@@ -235,7 +262,7 @@ impl RegionCursor {
         let offset = self.taken;
         let end = offset.checked_add(bytes).filter(|end| *end <= UNITS * UNIT_BYTES)?;
         while self.populated * UNIT_BYTES < end {
-            self.region.populate(self.populated);
+            self.region.populate(self.populated, &mut self.advised);
             self.populated += 1;
         }
         let part = ArenaBytes { region: Arc::clone(&self.region), offset, bytes };
@@ -311,31 +338,18 @@ struct MappingCost {
     pause: AtomicU32,
 }
 
-/// Maps a unit to memory. Where the kernel can't do it ahead, the first touch does.
-fn populate(unit: *mut std::ffi::c_void) {
-    let is_small = COST.takes_small();
-    let kind = if is_small { Advice::LinuxNoHugepage } else { Advice::LinuxHugepage };
-    let start = Instant::now();
-    // SAFETY: the unit lies within our own mapping, and no advice here changes a byte.
-    let populated = unsafe {
-        let _ = madvise(unit, UNIT_BYTES, kind);
-        madvise(unit, UNIT_BYTES, Advice::LinuxPopulateWrite)
-    };
-    let ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    // If the kernel can't populate pages, the cost of a huge page is unknown: none is requested.
-    COST.note(is_small, if populated.is_ok() { ns } else { u64::MAX / 2 });
-}
-
 impl MappingCost {
-    fn takes_small(&self) -> bool {
+    /// The page size of the next unit.
+    fn page_size(&self) -> PageSize {
         // The first unit measures the cost of small pages.
-        self.small_ns.load(Ordering::Relaxed) == 0
-            || self.small_until.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+        let is_small = self.small_ns.load(Ordering::Relaxed) == 0
+            || self.small_until.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+        if is_small { PageSize::Small } else { PageSize::Huge }
     }
 
-    fn note(&self, is_small: bool, ns: u64) {
+    fn note(&self, size: PageSize, ns: u64) {
         let known = self.small_ns.load(Ordering::Relaxed);
-        if is_small {
+        if size == PageSize::Small {
             let mean = if known == 0 { ns } else { known - known / 4 + ns / 4 };
             self.small_ns.store(mean.max(1), Ordering::Relaxed);
         } else if ns > known {
@@ -344,6 +358,10 @@ impl MappingCost {
             self.small_until.store(pause, Ordering::Relaxed);
         } else {
             self.pause.store(0, Ordering::Relaxed);
+            // Ready huge pages are clearly cheaper. If they are not, both are slow, or the known cost of small ones is too old.
+            if ns > known / 2 {
+                self.small_until.store(1, Ordering::Relaxed);
+            }
         }
     }
 }

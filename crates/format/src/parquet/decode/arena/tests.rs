@@ -181,25 +181,40 @@ fn spare_memory_is_trimmed_to_what_it_keeps() {
 #[test]
 fn huge_pages_are_left_alone_while_they_are_slow() {
     let cost = MappingCost { small_ns: AtomicU64::new(0), small_until: AtomicU32::new(0), pause: AtomicU32::new(0) };
-    assert!(cost.takes_small(), "nothing is known yet");
-    cost.note(true, 1000);
+    assert_eq!(cost.page_size(), PageSize::Small, "nothing is known yet");
+    cost.note(PageSize::Small, 1000);
     for _ in 0..10 {
-        assert!(!cost.takes_small());
-        cost.note(false, 300);
+        assert_eq!(cost.page_size(), PageSize::Huge);
+        cost.note(PageSize::Huge, 300);
     }
     let mut expected = PAUSES.0;
     for _ in 0..10 {
-        assert!(!cost.takes_small());
-        cost.note(false, 5000);
+        assert_eq!(cost.page_size(), PageSize::Huge);
+        cost.note(PageSize::Huge, 5000);
         for _ in 0..expected {
-            assert!(cost.takes_small());
-            cost.note(true, 1000);
+            assert_eq!(cost.page_size(), PageSize::Small);
+            cost.note(PageSize::Small, 1000);
         }
         expected = (expected * 2).min(PAUSES.1);
     }
-    assert!(!cost.takes_small());
-    cost.note(false, 300);
-    assert!(!cost.takes_small(), "fast again");
+    assert_eq!(cost.page_size(), PageSize::Huge);
+    cost.note(PageSize::Huge, 300);
+    assert_eq!(cost.page_size(), PageSize::Huge, "fast again");
+}
+
+#[test]
+fn small_pages_are_measured_again_where_huge_ones_are_not_clearly_cheaper() {
+    let cost = MappingCost { small_ns: AtomicU64::new(0), small_until: AtomicU32::new(0), pause: AtomicU32::new(0) };
+    assert_eq!(cost.page_size(), PageSize::Small);
+    // The first small pages were slow by chance: later ones take a sixth of the time.
+    cost.note(PageSize::Small, 6000);
+    let mut huge = 0;
+    for _ in 0..100 {
+        let size = cost.page_size();
+        huge += u32::from(size == PageSize::Huge);
+        cost.note(size, if size == PageSize::Huge { 5500 } else { 1000 });
+    }
+    assert!(huge <= 6, "{huge} units of 100");
 }
 
 #[test]
