@@ -199,6 +199,19 @@ def test_statistics_of_an_entry_that_are_no_json_are_named(table: Path, statisti
     assert deltalake.DeltaTable(table).to_pyarrow_table().num_rows == len(MODEL)
 
 
+@pytest.mark.parametrize("statistics", [5, {"numRecords": 3}, []], ids=str)
+def test_statistics_of_an_entry_that_are_no_text_are_named(table: Path, statistics: object) -> None:
+    lines = [json.loads(line) for line in entry(table, 9).read_text().splitlines()]
+    added = [line["add"] for line in lines if "add" in line]
+    for one in added:
+        one["stats"] = statistics
+    entry(table, 9).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    report = lr.Table(table).verify()
+    problems = [finding.problem for finding in report.findings if finding.subject == "statistics"]
+    assert problems == [f'the statistics that version 9 has of "{one["path"]}" are no JSON object' for one in added]
+    assert not is_compacted_by_delta_rs(table)
+
+
 @pytest.mark.parametrize("statistics", STATISTICS)
 def test_statistics_of_a_checkpoint_that_are_no_json_are_named(table: Path, statistics: str) -> None:
     file = log(table, f"{8:020}.checkpoint.parquet")

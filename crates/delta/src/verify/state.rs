@@ -41,7 +41,7 @@ pub(super) struct LoggedFile {
 pub(super) struct LoggedStatistics {
     /// Its rows, as they count them.
     rows: Option<u64>,
-    /// True if they are no JSON.
+    /// True if they are not the text of a JSON object.
     pub is_damaged: bool,
 }
 
@@ -138,10 +138,13 @@ impl EntryActions {
 
 /// Reads the number of rows out of statistics. Those that can't be understood count none.
 fn logged_statistics<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<LoggedStatistics, D::Error> {
-    let statistics = Value::deserialize(deserializer)?;
-    let Some(text) = statistics.as_str() else { return Ok(LoggedStatistics::default()) };
-    let rows = serde_json::from_str::<RowCount>(text).ok().and_then(|count| count.num_records);
-    Ok(LoggedStatistics { rows, is_damaged: are_damaged(text) })
+    let text = match Value::deserialize(deserializer)? {
+        Value::Null => return Ok(LoggedStatistics::default()),
+        Value::String(text) => text,
+        _ => return Ok(LoggedStatistics { rows: None, is_damaged: true }),
+    };
+    let rows = serde_json::from_str::<RowCount>(&text).ok().and_then(|count| count.num_records);
+    Ok(LoggedStatistics { rows, is_damaged: are_damaged(&text) })
 }
 
 /// A file with its deletion vector, by which the log knows it.
