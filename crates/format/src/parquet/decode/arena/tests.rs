@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{ArenaBytes, HeapMemory, LARGEST_BYTES, MappingCost, PAUSES, RegionCursor, SpareMemory, UNIT_BYTES, UNITS};
+use super::*;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
