@@ -56,6 +56,7 @@ def test_the_table_is_the_same_as_csv_and_as_parquet(tables: Path) -> None:
     assert TINY.files(tables) == files
 
 
+@pytest.mark.usefixtures("without_warm_up")
 @pytest.mark.parametrize("target", ["delta", "mongodb", "elasticsearch", "sqlite"])
 def test_lakerace_and_its_peers_do_the_same_work(race: Race, tmp_path: Path, target: str) -> None:
     who = {
@@ -64,10 +65,9 @@ def test_lakerace_and_its_peers_do_the_same_work(race: Race, tmp_path: Path, tar
         "elasticsearch": "lakerace,elasticsearch_py",
         "sqlite": "lakerace,sqlite3,adbc_sqlite,polars_sqlite,duckdb_sqlite",
     }[target]
-    variants = ["400-write", "all-csv", "arrow-read", "rows-read"]
-    if target == "mongodb":
-        # What the server takes of ready BSON is measured here alone.
-        variants.append("all-write")
+    variants = ["400-write", "arrow-read", "rows-read"]
+    # CSV comes from the same place, whatever the target. What a server takes of ready BSON is measured for MongoDB alone.
+    variants += {"mongodb": ["all-write"], "sqlite": ["all-csv"]}.get(target, [])
     names = [f"load/{target}/{variant}" for variant in variants]
     run, samples = race(*names, only=who)
     assert {sample.verdict for sample in samples} == {RIGHT}, [sample.why for sample in samples]
@@ -97,19 +97,19 @@ def test_lakerace_and_its_peers_do_the_same_work(race: Race, tmp_path: Path, tar
 @pytest.mark.parametrize("target", ["mongodb", "elasticsearch", "sqlite"])
 def test_a_database_follows_a_table_and_what_it_is_sent_is_counted(race: Race, tmp_path: Path, target: str) -> None:
     peer = {"mongodb": "pymongo", "elasticsearch": "elasticsearch_py", "sqlite": "sqlite3"}[target]
-    loads = Loads(20_000, batches=(1_000,))
+    loads = Loads(10_000, batches=(1_000,))
     names = [f"load/{target}/{how}-sync" for how in ("feed", "comparison")]
     _, samples = race(*names, only=f"lakerace,{peer}", loads=loads)
     assert [sample.verdict for sample in samples] == [RIGHT] * 8, [sample.why for sample in samples]
     # Each change puts 200 rows more than it had, and takes 100 away.
-    assert [sample.rows for sample in samples if sample.rows] == [20_100, 20_200] * 2
+    assert [sample.rows for sample in samples if sample.rows] == [10_100, 10_200] * 2
     told = [sample.counts["told"] for sample in samples if sample.counts and sample.counts["told"]]
     assert told == [{"upserted": 900, "deleted": 100}] * 2
     for sample in samples:
         assert sample.counts is not None
         sent, written = sample.counts["target"], sample.written_bytes or 0
-        # A thousand of 20,000 rows are a small part of them; a file has other rows in the pages that are written.
-        part = 0.2 if sent else 0.8
+        # A thousand of 10,000 rows are a small part of them; a file has other rows in the pages that are written.
+        part = 0.25 if sent else 0.9
         assert 100_000 < (sent["bytes_from_client"] if sent else written) < sample.counts["whole_bytes"] * part
         assert bool(sample.requests) == (target != "sqlite")
         assert (sample.counts["source"]["requests"] > 0) == sample.contestant.startswith("lakerace")
