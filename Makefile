@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine with Rust, Python 3.11 and make:
 #   make demo   builds the package and runs the main job on real data
-#   make test   every check and every test, real servers included
+#   make test   every test, real servers included, after the checks that need no other build
 
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -11,7 +11,7 @@ STAMP := $(VENV)/.stamp
 TESTED := --release --config tests/profile.toml --locked --workspace --all-features
 RUST_SOURCES = $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: all setup build demo test lint lint-rust lint-portable lint-python lint-crates test-rust test-python test-lowest test-connector spark test-spark test-servers fuzz soak soak-files bench docs docs-serve versitygw clean
+.PHONY: all setup build demo test lint lint-rust lint-docs lint-portable lint-python lint-crates test-rust test-python test-lowest test-connector spark test-spark test-servers fuzz soak soak-files bench docs docs-serve versitygw clean
 .DELETE_ON_ERROR:
 
 all: build
@@ -46,18 +46,22 @@ demo: build
 	$(BIN)/lakerace demo
 
 # The Rust tests run beside the Python tests, and are printed behind them.
-test: lint
+test: lint-rust lint-python lint-crates
 	@mkdir -p .cache && { $(MAKE) --no-print-directory test-rust > .cache/test-rust.log 2>&1 & rust=$$!; \
 	  $(MAKE) --no-print-directory test-python; python=$$?; \
 	  wait $$rust; rust=$$?; cat .cache/test-rust.log; exit $$((rust | python)); }
 	$(MAKE) --no-print-directory test-lowest test-connector
 	$(BIN)/python tests/python/summary.py
 
-lint: lint-rust lint-python lint-crates
+lint: lint-rust lint-docs lint-python lint-crates
 
+# Clippy, by tests/profile.toml: it compiles what the tests run.
 lint-rust:
 	cargo fmt --all --check
-	cargo clippy $(TESTED) --all-targets --quiet -- -D warnings
+	cargo test $(TESTED) --all-targets --no-run --quiet
+
+# The pages of rustdoc. They need all dependencies checked a second time, so `make test` leaves them out.
+lint-docs:
 	RUSTDOCFLAGS=-Dwarnings cargo doc $(TESTED) --no-deps --quiet
 
 # What macOS compiles, checked on Linux: `cargo test` on macOS does the same.
