@@ -252,6 +252,18 @@ def test_each_command_names_the_place_of_a_wrong_default(tmp_path: Path, parquet
         assert "invalid value" in error["message"]
 
 
+def test_a_default_that_only_some_commands_take_is_an_error_of_the_others(tmp_path: Path, parquet: Path) -> None:
+    env = {"LAKERACE_DURABILITY": "off"}
+    of_file = written(tmp_path / "c.toml", '[defaults]\ndurability = "off"\n')
+    for given, place in ((env, "LAKERACE_DURABILITY"), (of_file, f"{tmp_path / 'c.toml'}, line 2")):
+        ok("files", "put", tmp_path / "store.db", "people", parquet, "--mode", "overwrite", env=given)
+        ok("schema", parquet, env=given)
+        ok("config", env=given)
+        error = run("copy", parquet, tmp_path / "out.parquet", "--json", env=given).error
+        assert (error["place"], error["exit_code"]) == (place, 2)
+    assert not (tmp_path / "out.parquet").exists()
+
+
 def test_defaults_are_left_out_where_they_would_be_refused(
     tmp_path: Path, parquet: Path, folder: dict[str, str]
 ) -> None:

@@ -64,6 +64,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseFailure> {
     if defaults.is_empty() {
         return Ok(cli);
     }
+    check_of_command(&defaults, &matches)?;
     loop {
         let command = with_defaults(command_line(), &defaults);
         let (_, cli) = Cli::parse_with(command, args)?;
@@ -106,18 +107,30 @@ pub(crate) fn all(config: Option<&ConfigFile>) -> Result<Vec<OptionDefault>> {
             defaults.push(OptionDefault { option, value, origin });
         }
     }
-    let command = command_line();
-    defaults.iter().try_for_each(|default| check(default, &command))?;
+    if !defaults.is_empty() {
+        let command = command_line();
+        defaults.iter().try_for_each(|default| check(default, &arguments_of(default.option, &command)))?;
+    }
     Ok(defaults)
 }
 
-/// Refuses a value that the option would not take in the command line.
-fn check(default: &OptionDefault, command: &clap::Command) -> Result<()> {
-    let Some(known) = argument_of(default.option, command) else { return Ok(()) };
-    // Without the relations of the argument to others.
-    let name = known.get_long().unwrap_or(default.option.id).to_owned();
-    let alone = Arg::new(name.clone()).long(name).action(known.get_action().clone());
-    let alone = alone.value_parser(known.get_value_parser().clone()).default_value(default.value.clone());
+/// Refuses a value that none of these arguments takes.
+fn check(default: &OptionDefault, arguments: &[&Arg]) -> Result<()> {
+    let mut first_error = None;
+    for argument in arguments {
+        match check_alone(default, argument) {
+            Ok(()) => return Ok(()),
+            Err(error) => _ = first_error.get_or_insert(error),
+        }
+    }
+    first_error.map_or(Ok(()), Err)
+}
+
+/// Refuses a value that an argument would not take in the command line. Its relations to other arguments do not count.
+fn check_alone(default: &OptionDefault, argument: &Arg) -> Result<()> {
+    let name = argument.get_long().unwrap_or(default.option.id).to_owned();
+    let alone = Arg::new(name.clone()).long(name).action(argument.get_action().clone());
+    let alone = alone.value_parser(argument.get_value_parser().clone()).default_value(default.value.clone());
     let parsed = clap::Command::new("lakerace").arg(alone).try_get_matches_from(["lakerace"]);
     parsed.map(drop).map_err(|error| {
         let text = error.render().to_string();
@@ -125,14 +138,31 @@ fn check(default: &OptionDefault, command: &clap::Command) -> Result<()> {
     })
 }
 
-/// The argument of an option in a command, or in one below it.
-fn argument_of<'a>(option: &OptionDefinition, command: &'a clap::Command) -> Option<&'a Arg> {
-    let own = command.get_arguments().find(|arg| is_of(arg, option));
-    own.or_else(|| command.get_subcommands().find_map(|inner| argument_of(option, inner)))
+/// The arguments of an option in a command and in all below it. Commands differ in the values that they take.
+fn arguments_of<'a>(option: &OptionDefinition, command: &'a clap::Command) -> Vec<&'a Arg> {
+    let own = command.get_arguments().filter(|arg| is_of(arg, option));
+    own.chain(command.get_subcommands().flat_map(|inner| arguments_of(option, inner))).collect()
 }
 
 fn is_of(arg: &Arg, option: &OptionDefinition) -> bool {
     arg.get_long().is_some_and(|long| option.flag == Some(long.replace('-', "_").as_str()))
+}
+
+/// Refuses a value that other commands take, and the one that is run does not.
+fn check_of_command(defaults: &[OptionDefault], matches: &ArgMatches) -> Result<()> {
+    let tree = command_line();
+    let command = leaf_command_of(&tree, matches);
+    for default in defaults {
+        let arguments: Vec<&Arg> = command.get_arguments().filter(|arg| is_of(arg, default.option)).collect();
+        check(default, &arguments)?;
+    }
+    Ok(())
+}
+
+/// The innermost command that these matches are of.
+fn leaf_command_of<'a>(command: &'a clap::Command, matches: &ArgMatches) -> &'a clap::Command {
+    let inner = matches.subcommand().and_then(|(name, inner)| Some((command.find_subcommand(name)?, inner)));
+    inner.map_or(command, |(command, inner)| leaf_command_of(command, inner))
 }
 
 /// The matches of the innermost command.
