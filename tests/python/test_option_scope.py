@@ -147,4 +147,5 @@ def test_options_of_what_another_option_excludes_are_refused(
     done = run(*words)
     assert done.returncode == 2
     assert words[-2] in done.stderr
-    assert run(*words[:-2]).returncode in (0, 3)
+    # The table that sync would read does not exist.
+    assert run(*words[:-2]).returncode == (3 if words[0] == "sync" else 0)
