@@ -7,11 +7,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
+LOWEST := .cache/lowest
 # Tests and lints share the compiled dependencies of the package: see tests/profile.toml.
 TESTED := --release --config tests/profile.toml --locked --workspace --all-features
 RUST_SOURCES = $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: all setup build demo test lint lint-rust lint-docs lint-portable lint-python lint-crates test-rust test-python test-lowest test-connector spark test-spark test-servers fuzz soak soak-files bench docs docs-serve versitygw clean
+.PHONY: all setup build demo test lint lint-rust lint-docs lint-portable lint-python lint-crates downloads test-rust test-python test-lowest test-connector spark test-spark test-servers fuzz soak soak-files bench docs docs-serve versitygw clean
 .DELETE_ON_ERROR:
 
 all: build
@@ -45,8 +46,12 @@ $(VENV)/.tested: $(STAMP) $(RUST_SOURCES)
 demo: build
 	$(BIN)/lakerace demo
 
-# The Rust tests run beside the Python tests, and are printed behind them.
-test: lint-rust lint-python lint-crates
+# What the tests need is downloaded while the crates compile. The Rust tests run beside the Python tests, and are printed after them.
+test:
+	@mkdir -p .cache && { $(MAKE) --no-print-directory downloads > .cache/downloads.log 2>&1 & downloads=$$!; \
+	  $(MAKE) --no-print-directory lint-rust; lint=$$?; \
+	  wait $$downloads; downloads=$$?; cat .cache/downloads.log; exit $$((lint | downloads)); }
+	$(MAKE) --no-print-directory lint-python lint-crates
 	@mkdir -p .cache && { $(MAKE) --no-print-directory test-rust > .cache/test-rust.log 2>&1 & rust=$$!; \
 	  $(MAKE) --no-print-directory test-python; python=$$?; \
 	  wait $$rust; rust=$$?; cat .cache/test-rust.log; exit $$((rust | python)); }
@@ -80,6 +85,10 @@ lint-python: $(VENV)/.tested
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Servers, Sparks and the oldest libraries: a part that is absent is downloaded by the tests that need it.
+downloads: $(STAMP) $(LOWEST)/.stamp
+	$(BIN)/python tests/downloads.py
+
 # The tests start and stop their own S3 server: versitygw where `make versitygw` has built it,
 # else the SeaweedFS that the lock file brings. LAKERACE_TEST_S3_ENDPOINT names another one.
 # Azurite is fetched by npm on first use, and needs Node 18; a server of Google Cloud Storage is in tests/servers.
@@ -91,10 +100,12 @@ test-python: $(VENV)/.tested
 	$(BIN)/pytest tests/python --numprocesses 2 --dist loadfile
 
 # The oldest versions that pyproject.toml promises to work with: what goes in and out of them.
-LOWEST := .cache/lowest
-test-lowest: $(VENV)/.tested
+$(LOWEST)/.stamp: tests/lowest.txt
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/pip install --quiet --requirement tests/lowest.txt
+	touch $@
+
+test-lowest: $(VENV)/.tested $(LOWEST)/.stamp
 	$(BIN)/python tests/lowest.py $(LOWEST) tests/python/test_round_trip.py tests/python/test_interop.py tests/python/test_api.py
 
 # The Spark connector: one jar, with the native library of this machine. Needs a JDK 17; PySpark 3.5.8 brings the jars to compile against.
