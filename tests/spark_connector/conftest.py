@@ -53,6 +53,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture
+def own_session(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session without the settings of other tests."""
+    yield spark.newSession()
+    # A session is active from its first frame on. Readers of Spark take their settings from the active one.
+    spark.createDataFrame([], "id int")
+
+
 def plan(frame: DataFrame) -> str:
     """The physical plan, as it is before the query runs."""
     return str(frame._jdf.queryExecution().executedPlan().toString())

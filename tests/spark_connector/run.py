@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,14 +19,28 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 #: Tests of single queries, which meet what a Spark plans otherwise than the oldest one.
 QUERIES = ["test_read.py", "test_nested.py", "test_write.py", "test_sql.py", "test_cached.py"]
-#: The oldest Spark runs all tests, later ones those that Spark's own changes reach.
-VERSIONS = {
-    "3.5.8": [""],
-    "4.3.0": [*QUERIES, "test_statements.py", "test_stream_kills.py", "test_streams.py"],
-    "4.1.4": QUERIES,
-}
-#: Sparks that are tested at a time: a driver and its tests wait for each other, and leave half of the processors idle.
-AT_A_TIME = 2
+OTHERS = sorted({path.name for path in HERE.glob("test_*.py")} - set(QUERIES))
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one run of pytest tests: files of tests on a Spark."""
+
+    version: str
+    name: str
+    tests: list[str]
+
+
+#: The oldest Spark runs all tests, later ones those that Spark's own changes reach. The longest part is the first.
+PARTS = [
+    Part("3.5.8", "others", OTHERS),
+    Part("3.5.8", "queries", QUERIES),
+    Part("4.3.0", "changes", [*QUERIES, "test_statements.py", "test_stream_kills.py", "test_streams.py"]),
+    Part("4.1.4", "changes", QUERIES),
+]
+VERSIONS = list(dict.fromkeys(part.version for part in PARTS))
+#: Parts that run at a time: a driver and its tests wait for each other, and leave half of the processors idle.
+AT_A_TIME = 3
 #: The Spark whose delta-spark the tests have, and the test that needs it.
 DELTA_SPARK, DELTA_TEST = "3.5.8", "test_pushdown.py::test_delta"
 #: The kills of streams at random files, which start the most processes, run on that Spark, too.
@@ -54,31 +69,39 @@ def numbers(report: Path) -> summary.Numbers:
     return summary.Numbers(tests - failures - errors - len(skipped), failures + errors, skipped)
 
 
-def run_tests(version: str, jar: str, arguments: list[str]) -> tuple[int, str]:
-    """The exit code of pytest on one Spark, and what it printed."""
+def parts(arguments: list[str]) -> list[Part]:
+    """What runs: these parts, the tests that the arguments name on each Spark, or all tests on each Spark."""
+    if any(Path(argument.split("::")[0]).exists() for argument in arguments):
+        return [Part(version, "named", []) for version in VERSIONS]
+    if os.environ.get("LAKERACE_SPARK_TESTS") == "all":
+        halves = {"others": OTHERS, "queries": QUERIES}
+        return [Part(version, name, tests) for version in VERSIONS for name, tests in halves.items()]
+    return PARTS
+
+
+def run_tests(part: Part, jar: str, arguments: list[str]) -> tuple[int, str]:
+    """The exit code of pytest for one part, and what it printed."""
     environment = os.environ | {
         "LAKERACE_SPARK_JAR": jar,
         "PYTHONPATH": str(ROOT / "python"),
-        "PYSPARK_PYTHON": str(build.environment(version)),
+        "PYSPARK_PYTHON": str(build.environment(part.version)),
         "TZ": "UTC",
         # SeaweedFS stands next to this Python, and not next to that of the tests.
         s3_server.VARIABLE: s3_server.named() or s3_server.versitygw() or s3_server.weed() or "",
     }
     for name in ("SPARK_HOME", "VIRTUAL_ENV"):
         environment.pop(name, None)
-    is_named = any(Path(argument.split("::")[0]).exists() for argument in arguments)
-    tests = [""] if os.environ.get("LAKERACE_SPARK_TESTS") == "all" else VERSIONS[version]
-    places = [] if is_named else [str(HERE / test) for test in tests]
+    places = [str(HERE / test) for test in part.tests]
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
         left_out = [f"--deselect={(HERE / test).relative_to(ROOT)}" for test in (DELTA_TEST, KILLS_TEST)]
-        left_out = [] if version == DELTA_SPARK else left_out
+        left_out = [] if part.version == DELTA_SPARK else left_out
         options = ["-p", "no:cacheprovider", *PATIENCE, f"--junit-xml={report}", *left_out]
         command = [environment["PYSPARK_PYTHON"], "-m", "pytest", *options, *places, *arguments]
         done = subprocess.run(
             command, check=False, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
-        summary.write(f"spark-{version}", numbers(report))
+        summary.write(f"spark-{part.version}-{part.name}", numbers(report))
     return done.returncode, done.stdout
 
 
@@ -90,12 +113,12 @@ def main(arguments: list[str]) -> int:
         build.environment(version)
     failed = []
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        runs = {version: pool.submit(run_tests, version, jar, arguments) for version in VERSIONS}
-        for version, run in runs.items():
+        runs = {(part.version, part.name): pool.submit(run_tests, part, jar, arguments) for part in parts(arguments)}
+        for (version, name), run in runs.items():
             code, printed = run.result()
-            print(f"Spark {version}\n{printed}", flush=True)
+            print(f"Spark {version}, {name}\n{printed}", flush=True)
             if code != 0:
-                failed.append(version)
+                failed.append(f"{version}, {name}")
     print(f"Spark connector: failed on {failed}" if failed else f"Spark connector: passed on {', '.join(VERSIONS)}")
     return 1 if failed else 0
 

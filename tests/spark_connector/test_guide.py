@@ -51,9 +51,9 @@ def make_table(place: Path, versions: int) -> None:
         os.utime(entry, (0, datetime(2026, 11, 1, tzinfo=timezone.utc).timestamp()))
 
 
-def test_the_page(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_page(own_session: SparkSession, tmp_path: Path) -> None:
     # Other tests have settled what the catalog of their session is.
-    session = spark.newSession()
+    session = own_session
     make_table(tmp_path / "orders", 13)
     make_table(tmp_path / "sales" / "orders", 4)
     types = "order_id long, id long, day date, o_orderdate date, o_orderstatus string, price decimal(15,2)"
@@ -84,14 +84,14 @@ def test_the_page(spark: SparkSession, tmp_path: Path) -> None:
     assert session.read.format("lakerace").load(f"{tmp_path}/out/orders/").count() > 0
 
 
-def test_the_tutorial(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tutorial(own_session: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # The page has version 0 by a copy, and version 1 by an upsert.
     table = f"{tmp_path}/orders"
     columns = ["o_orderkey", "o_custkey", "o_orderstatus", "o_totalprice", "o_orderdate"]
     properties = {"lakerace.primaryKey": "o_orderkey"}
     lr.copy("tpch:orders?sf=0.01", f"delta:{table}", columns=columns, table_properties=properties)
     lr.Table(table).upsert(lr.scan("tpch:orders?sf=0.01&insert=1", columns=columns))
-    session = spark.newSession()
+    session = own_session
     session.conf.set("spark.sql.catalog.lake", "lakerace.spark.LakeraceCatalog")
     names: dict[str, Any] = {"spark": session}
     blocks = re.findall(r"```python spark\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)
