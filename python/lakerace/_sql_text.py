@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 #: What a query may be.
-_QUERIES = "SELECT, FROM, WITH, VALUES, TABLE, DESCRIBE or SUMMARIZE"
+_QUERIES = "SELECT, FROM, WITH, VALUES, TABLE, SHOW, DESCRIBE or SUMMARIZE"
 
 
 class TablePlace(NamedTuple):

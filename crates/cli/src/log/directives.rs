@@ -60,10 +60,8 @@ fn parse(text: &str) -> Result<Targets> {
         let (target, name) = directive.split_once('=').unwrap_or((ALL, directive));
         let target = target.trim();
         let level = LEVELS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.trim()));
-        let Some((_, level)) = level.filter(|_| target.starts_with(ALL)) else {
-            return Err(no_directive(directive));
-        };
-        if !TARGETS.iter().any(|known| known.starts_with(target)) {
+        let Some((_, level)) = level.filter(|_| !target.is_empty()) else { return Err(no_directive(directive)) };
+        if !target.starts_with(ALL) || !TARGETS.iter().any(|known| known.starts_with(target)) {
             return Err(unknown_target(directive, target));
         }
         targets = targets.with_target(target, *level);

@@ -51,7 +51,7 @@ pub(super) fn stamp(path: &Path) -> Option<(Option<SystemTime>, u64)> {
 pub(super) fn read(path: &Path, is_named: bool) -> Result<Option<ConfigFile>> {
     let failed = |error: std::io::Error| {
         Error::from(error).at(path.display()).advice(format!(
-            "it is the configuration file: name another one with {CONFIG_VARIABLE}, or set that empty to read none"
+            "it is the configuration file: name another one, or set {CONFIG_VARIABLE} to an empty text to read none"
         ))
     };
     let file = match File::open(path) {

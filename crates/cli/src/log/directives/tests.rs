@@ -38,6 +38,8 @@ fn a_target_without_events_is_refused_with_the_nearest_one() {
         ("info,lakerace_io::request=off,lakerace_io::requets=debug", "did you mean lakerace_io::requests?"),
         ("lakerace_delta::commit::x=info", "targets are lakerace_cli::command, "),
         ("lakerace_format=debug", "targets are lakerace_cli::command, "),
+        ("hyper=trace", "targets are lakerace_cli::command, "),
+        ("io=debug", "targets are lakerace_cli::command, "),
     ] {
         let error = parse(text).unwrap_err();
         assert_eq!(error.kind().exit_code(), 2);
