@@ -1,4 +1,4 @@
-//! The `lakerace` command. [`run`] is all of it; the cargo binary and the Python wheel's script both call it.
+//! The `lakerace` command. The cargo binary and the script of the Python wheel call [`run`].
 
 pub mod allocator;
 mod args;

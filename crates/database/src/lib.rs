@@ -1,7 +1,8 @@
 //! Databases as sources and sinks: MongoDB, Elasticsearch, OpenSearch and SQLite.
 //!
-//! A location names a system by its scheme ([`DatabaseSystem::for_location`]). [`open_source`] gives the rows of a collection,
-//! an index or a table; [`open_sink`] takes rows for one. Both are the traits of `lakerace-format`, so a copy joins them to any other.
+//! A location names a system by its scheme ([`DatabaseSystem::for_location`]). [`open_source`] returns the rows of a collection,
+//! an index or a table. [`open_sink`] takes rows for one. Both return traits of `lakerace-format`, so a copy joins them to
+//! any other source or sink.
 
 mod dead_letter;
 mod elasticsearch;

@@ -1,11 +1,14 @@
-//! Delta tables as a [`Source`](lakerace_format::Source): snapshots of their log, and their rows.
+//! Delta tables: reads of their versions, writes, upserts, deletes, maintenance and verification.
 //!
-//! The protocol (which files make a version, and what a table demands of its readers) is the Delta kernel's work; its
-//! requests go through our metered store (`engine`). Rows are read by the Parquet source of `lakerace-format`: a
-//! [`Snapshot`] gives it the table's columns and their stored form, and for each file the constants of its partition
-//! and the rows that its deletion vector hides.
+//! The Delta kernel replays the log. It knows which files make a version, and what a table demands of its readers and
+//! writers. Its requests go through the job's metered store (`kernel::engine`).
 //!
-//! Format rules are those of <https://github.com/delta-io/delta/blob/master/PROTOCOL.md>.
+//! `DeltaSource` is a version as a [`Source`](lakerace_format::Source). The Parquet source of `lakerace-format` reads its
+//! rows. A [`Snapshot`] gives that source the table's columns and their stored form. For each file, it adds the
+//! constants of the partition, and the rows that a deletion vector hides.
+//!
+//! An upsert is in `upsert.rs`, the commit of a log entry in `commit.rs`. Format rules are those of
+//! <https://github.com/delta-io/delta/blob/master/PROTOCOL.md>.
 
 mod alter;
 mod changes;

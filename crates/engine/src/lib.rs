@@ -1,4 +1,6 @@
-//! The jobs: `scan`, `copy` and `schema`. A location's name becomes a [`Source`] or a [`Sink`] here.
+//! The jobs: scans, copies, schemas, upserts, deletes, maintenance of tables, syncs and diffs.
+//!
+//! A location's name becomes a [`Source`] or a [`Sink`] here.
 //!
 //! ```no_run
 //! use lakerace::{Job, ReadOptions, Scan};

@@ -1,8 +1,8 @@
-//! Threads that hand work over, each machine once: ordered pools, bounded queues, semaphores, watched values, cancellation.
+//! Primitives by which threads pass work on: ordered pools, bounded queues, semaphores, watched values, cancellation.
 //!
-//! The primitives define no error type. They return the caller's error, made from an [`Interruption`], when they give
-//! up: after a cancellation, after a panic of a thread, or because the other side is gone. If the system can't start
-//! another thread, the calling thread does the work.
+//! The primitives define no error type. They return the caller's error, which is made from an [`Interruption`]. They give
+//! up after a cancellation, after a panic of a thread, or if the other side is gone. If the system can't start another
+//! thread, the calling thread does the work.
 
 mod bounded_queue;
 mod cancel_token;

@@ -1,7 +1,7 @@
-//! Small files by the million in one file.
+//! Many small files in one place.
 //!
-//! A [`Store`] keeps named contents: in one SQLite file, in memory, in a directory, or in packs on an object store. Every
-//! home has the same operations and the same checks of names.
+//! A [`Store`] keeps named contents in SQLite, in memory, in a directory, or in packs on an object store. Each of
+//! these is a [`Home`]. All homes have the same operations and the same checks of names.
 //!
 //! ```
 //! use lakerace_files::{Options, PutOptions, Store};

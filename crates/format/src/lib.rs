@@ -1,4 +1,6 @@
-//! Files to batches and back: Parquet, ORC, CSV, TBL and JSON lines, each planned by `lakerace-io`; Arrow IPC.
+//! Files to batches and back: Parquet, ORC, CSV, TSV, TBL, JSON, JSON lines and Arrow IPC.
+//!
+//! A [`Source`] plans its reads, and a [`Sink`] writes batches. `lakerace-io` plans the requests.
 
 mod array_bytes;
 mod arrow_ipc;

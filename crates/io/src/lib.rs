@@ -1,7 +1,7 @@
-//! Bytes: locations, metered stores, and reading little in few requests.
+//! Input and output of bytes: locations, metered stores, requests for byte ranges, and atomic writes.
 //!
-//! The small trait under everything is [`object_store::ObjectStore`]. Behaviour is added by wrappers of the same
-//! trait: [`Metered`](wrap::Metered) counts, [`Retrying`](wrap::Retrying) repeats, [`Throttled`](wrap::Throttled) simulates a
+//! All stores implement the trait [`object_store::ObjectStore`]. Wrappers of the same trait add behaviour:
+//! [`Metered`](wrap::Metered) counts, [`Retrying`](wrap::Retrying) repeats, [`Throttled`](wrap::Throttled) simulates a
 //! slower path, [`Failing`](wrap::Failing) injects faults.
 
 #[cfg(not(unix))]

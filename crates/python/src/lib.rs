@@ -1,6 +1,6 @@
-//! The native half of the Python package `lakerace`: the engine's calls as Python functions, without further logic.
+//! The native half of the Python package `lakerace`: the engine's functions as Python functions, without further logic.
 //!
-//! The package's own modules give these functions their signatures, defaults and documentation.
+//! The Python modules of the package add the signatures, defaults and documentation.
 
 mod config;
 mod convert;

@@ -1,8 +1,8 @@
 //! The native half of the Spark connector: the functions that the Java class `lakerace.spark.Native` declares, without
 //! further logic.
 //!
-//! Texts cross the boundary as UTF-8 bytes, handles as addresses. A handle is given back exactly once, by the call that its
-//! function names. Errors and panics become a `lakerace.spark.NativeException`.
+//! Texts cross the boundary as UTF-8 bytes, and handles as addresses. The documentation of each function names the call
+//! that releases its handle, exactly once. Errors and panics become a `lakerace.spark.NativeException`.
 
 mod arrow_type;
 mod call;

@@ -1,4 +1,7 @@
-//! SQLite below rusqlite, for loads of millions of rows: statements that borrow their bound values.
+//! SQLite by its C API, where rusqlite is not enough.
+//!
+//! A [`Statement`] borrows its bound values, for loads of millions of rows. [`prepare`] makes SQLite's file locks safe from
+//! other SQLite libraries of the process.
 
 use std::path::Path;
 use std::sync::Once;

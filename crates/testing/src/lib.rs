@@ -1,8 +1,8 @@
-//! Helpers of the tests of several crates: the conformance corpora, which are the one thing that may be absent.
+//! Helpers for the tests of several crates: the conformance corpora. Only these may be absent in a test.
 //!
-//! A corpus is a folder of files that other implementations wrote. It lies next to the repository, or where the
-//! variable `LAKERACE_CONFORMANCE` says. A test that finds its corpus or file absent is left out. It says so in
-//! the file that the variable `LAKERACE_LEFT_OUT` names, a line a test, from which `make test` counts.
+//! A corpus is a folder of files that other implementations wrote. It is next to the repository, or in the folder that the
+//! variable `LAKERACE_CONFORMANCE` names. A test without its corpus or file is left out. It then adds a line to the file
+//! that the variable `LAKERACE_LEFT_OUT` names. `make test` counts these lines.
 //!
 //! ```
 //! lakerace_testing::corpus("parquet", |folder| assert!(folder.is_dir()));

@@ -1,13 +1,13 @@
-//! TPC-H tables, generated as streams of Arrow record batches: [`TpchSource`] is a source like any other.
+//! TPC-H tables, generated as streams of Arrow record batches. [`TpchSource`] is an ordinary source.
 //!
-//! The rows are those of the reference generator (dbgen), with the specification's types. Words, and rows as structs, are
-//! the `tpchgen` crate's; columns are made here, each for itself:
+//! The rows are those of the reference generator (dbgen), with the specification's types. The crate `tpchgen` has the words,
+//! and rows as structs. This crate makes each column separately:
 //!
-//! - A column's random numbers depend on no other column and on no row before (`random.rs`). So a column that is not
-//!   asked for costs nothing, and any range of rows can be made by any thread.
-//! - The text that comments are cut from is made piecewise, when a comment needs it, by all threads (`pool.rs`).
-//! - Rows that refresh streams insert are rows like any others, with numbers beyond the table's last (`refresh.rs`).
-//! - A [`Mode`] says how much is copied on the way into arrays.
+//! - A column's random numbers depend on no other column and on no earlier row (`random.rs`). So a column that is not
+//!   requested costs nothing, and any thread can make any range of rows.
+//! - Comments are cut from a text. A thread makes a piece of this text when one of its comments needs it (`pool.rs`).
+//! - Refresh streams insert ordinary rows, with numbers beyond the table's last row (`refresh.rs`).
+//! - A [`Mode`] sets how much is copied on the way into arrays.
 //!
 //! ```
 //! use lakerace_format::{ReadRequest, Source};
