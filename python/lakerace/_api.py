@@ -123,7 +123,7 @@ class CopyResult(NamedTuple):
     file_bytes: int
     #: The version that they made of a Delta table.
     version: int | None = None
-    #: How files of this machine were written: as asked for, or `"sync"` where the kernel refused. `None`: none were.
+    #: How local files were written: as requested, or `"sync"` if the kernel refused. `None`: none were.
     io: FileIo | None = None
     #: Result and cost of compacting a Delta table after the copy, if `auto_compact` is set and there was something to do.
     compacted: Compacted | None = None
@@ -186,46 +186,49 @@ def scan(
         location: A path or URL whose ending names the format, a folder or a glob of such files: `a.parquet`,
             `data/**/*.csv.gz`, `s3://bucket/folder/`; or the folder of a Delta table. `-` is standard input, which is
             read once, as named pipes are.
-        columns: Names in the order wanted; all by default. Values of the language of `where` get a name with `as`:
-            `"price * 1.2 as gross"`, `"a as b"`, `"user.name as name"`. The columns that they need are read.
-        where: A SQL expression over the columns; rows stay where it is true.
+        columns: Columns to read, in this order; all by default. An expression of `where` with a name is a computed
+            column: `"price * 1.2 as gross"`, `"a as b"`, `"user.name as name"`. The columns that they need are read.
+        where: Only rows for which this SQL expression is true.
         params: The values of each `?` in `where`, in order: numbers, texts, bytes, dates, times, booleans or `None`.
         order_by: Sorts the rows by columns, or by values of the language of `where`, each with `asc` or `desc`, and
             `nulls first` or `nulls last`: `"price desc, day"`. Default: `asc nulls last`. NaN is greater than all numbers.
-        limit: At most this many rows, the first ones; of sorted rows, the first ones of all.
+        limit: Maximum number of rows, after sorting if `order_by` is given.
         at: A version of a Delta table, by its number or by a time; the last one by default. Times without an offset
             are in UTC.
-        batch_rows: Rows in a batch at most; `"all"`: one batch.
-        memory_limit: With `order_by`: bytes of rows that are sorted in memory, 512 MiB by default. More go to the local disk.
-        format: The format, where the name does not say it.
+        batch_rows: Maximum rows of a batch; `"all"`: one batch.
+        memory_limit: With `order_by`: bytes of memory for sorting rows, 512 MiB by default. More rows are written to
+            temporary files on the local disk.
+        format: The format, if the name does not say it.
         threads: Threads that decode; the number of cores by default.
-        min_seek_size: Ranges closer than this become one request: bytes, `"4MiB"`, 0 (off) or `"auto"`.
-        max_request_size: Longer spans are split into parallel requests of at most this many bytes.
-        max_requests_in_flight: Parallel requests.
-        extra_bytes_tolerance: Where the bytes read through exceed this fraction of the bytes wanted, the wanted
-            bytes are copied out and the rest is freed.
+        min_seek_size: Merge ranges that are closer than this into one request: bytes, `"4MiB"`, 0 (off) or `"auto"`
+            (chosen from the measured latency and bandwidth).
+        max_request_size: Split larger spans into parallel requests of at most this many bytes.
+        max_requests_in_flight: Maximum number of parallel requests.
+        extra_bytes_tolerance: If gap bytes exceed this ratio of requested bytes, the requested bytes are copied out of
+            a merged request, and the rest is freed. Default: 2.
         prefetch_size: Bytes that may be read ahead of decoding. Default: 480 MiB, and 128 MiB in a copy.
         storage_options: Settings of the store, such as `aws_endpoint_url`; they override `AWS_*` variables.
             `allow_foreign_paths`: `"true"` lets the log of a Delta table name files in other stores than its own.
-        delimiter: CSV: between fields, one character; `,` by default.
-        quote: CSV: around fields, one character, or `""` for none; `"` by default.
-        escape: CSV: makes the next character literal inside quotes; none by default.
+        delimiter: CSV: the field delimiter, one character; `,` by default.
+        quote: CSV: the quote character, or `""` for none; `"` by default.
+        escape: CSV: the escape character inside quotes; none by default.
         null_strings: CSV: unquoted texts that mean null; the empty string by default.
         header: CSV: whether the first line names the columns.
         schema: CSV and JSON lines: names and types, such as `"id int64 not null, price decimal(15,2), tags list(utf8)"`.
-        infer_rows: CSV and JSON lines: rows looked at to infer the schema.
-        on_bad_row: CSV and JSON lines: a row that does not fit is an error, left out, or (CSV) given nulls.
+        infer_rows: CSV and JSON lines: rows that are sampled to infer the schema.
+        on_bad_row: CSV and JSON lines: a malformed row is an error, is skipped, or (CSV) gets null for values that do
+            not parse.
         skip_rows: CSV: number of lines to skip at the start of each file, before the columns' names.
-        comment: CSV: lines that begin with this text are no rows.
-        date_format: CSV: how dates are written, as in `"%d.%m.%Y"`; ISO 8601 by default.
-        timestamp_format: CSV: how timestamps are written, as in `"%d.%m.%Y %H:%M:%S"`; ISO 8601 by default.
-        decimal_comma: CSV: numbers are written with a comma for a point.
+        comment: CSV: lines that start with this text are skipped.
+        date_format: CSV: the format of dates, as in `"%d.%m.%Y"`; ISO 8601 by default.
+        timestamp_format: CSV: the format of timestamps, as in `"%d.%m.%Y %H:%M:%S"`; ISO 8601 by default.
+        decimal_comma: CSV: numbers have a decimal comma.
         encoding: CSV: `"latin1"`, `"utf-16"`, `"windows-1252"` or another; UTF-8 by default.
-        timestamp_unit: ORC, and Parquet's timestamps of 96 bits: the unit; `"auto"` (the default) is `"ns"`, or `"us"`
-            for columns of ORC whose statistics tell of times before 1677 or after 2262, and for Parquet files of Spark.
-            A given unit rounds down.
-        union_columns: Parquet and ORC: makes one table of files that share few columns or none, null where a file
-            lacks a column. Without it, such files are an error.
+        timestamp_unit: The unit of timestamps in ORC, and of 96-bit timestamps in Parquet. `"auto"` (the default):
+            `"ns"`, or `"us"` for columns of ORC whose statistics have times before 1677 or after 2262, and for Parquet
+            files of Spark. A given unit rounds down.
+        union_columns: Read Parquet or ORC files that share few columns or none as one table; missing columns are null.
+            Without it, such files are an error.
         file_name_column: The name of a column, after all others, with the path or URL of the file that a row is from.
         pickle_credentials: Whether a pickle of the scan and of its :meth:`Scan.tasks` holds the credentials of
             `storage_options`. Without them, the process that opens it takes credentials from its environment.
@@ -316,7 +319,7 @@ def copy(
     dry_run: bool = False,
     progress: bool = False,
 ) -> CopyResult:
-    """Copies a location or an Arrow stream to a file or folder: all of it appears there, or nothing.
+    """Copies a location or an Arrow stream to a file or folder, atomically.
 
     Args:
         source: A location as for :func:`scan`; a scan, a :class:`Table`, or anything with `__arrow_c_stream__`: a table or
@@ -328,51 +331,51 @@ def copy(
         mode: A target that exists is an error, replaced when the new one is complete, or added to (folders, tables,
             databases). In databases, `"upsert"` replaces the rows of the same `key` and inserts the others, and `"delete"`
             removes the rows of these keys.
-        key: Databases: the columns of the primary key, in order.
+        key: Databases: the key columns, in order. Rows with the same key are replaced or deleted.
         resume: Databases and Delta tables: continue an interrupted copy after its last acknowledged rows. Only a
             location can be read again.
         dead_letter: Databases: a file of JSON lines that gets each rejected row with its key and the reason. Without it,
             such rows are an error.
-        max_rate: At most this many rows a second.
-        allow_narrowing: Databases: let values lose what the target's type can't hold, such as microseconds.
-        verify: Read the target back, and fail unless it has the checksum of what was sent. After an upsert, the rows are looked
-            for by their key; after a delete, none of them may exist. In Parquet, ORC and Delta, filters must find extremes,
-            zeros and nulls of the columns, too.
-        since: With `mode="upsert"`: read from the highest value of this column on that the target has seen, and keep the new
-            one with the target.
-        overlap: How far below that value rows may still come: a number, or a time such as `"10m"` for dates and timestamps.
-        batch_rows: Databases and Delta tables: rows of an acknowledged checkpoint, after which a load that was stopped
-            continues. `"all"` (the default) is one for all rows.
-        output_format: The target's format, where its name does not say it.
+        max_rate: Maximum rows per second.
+        allow_narrowing: Databases: allow values to lose precision that the target's type lacks, such as microseconds.
+        verify: Read the target back, and fail unless it has the checksum of the rows that were sent. After an upsert,
+            the rows are looked for by their key; after a delete, none of them may exist. In Parquet, ORC and Delta,
+            filters must find extremes, zeros and nulls of the columns, too.
+        since: With `mode="upsert"`: read only rows from the watermark of this column on, and store the new watermark
+            with the target.
+        overlap: The distance below the watermark in which rows may still arrive: a number, or a time such as `"10m"`
+            for dates and timestamps.
+        batch_rows: Databases and Delta tables: rows that the target acknowledges together; `resume` continues after
+            them. `"all"` (the default) writes all rows or none.
+        output_format: The target's format, if its name does not say it.
         compression: `none`, `snappy`, `gzip` (`zlib` in ORC), `brotli` (not ORC), `lz4` or `zstd`, with a level as
             in `zstd:3`. Default: Parquet snappy, ORC zstd,
             text what the name says.
         row_group_rows: Parquet: rows in a row group; 1,048,576 by default.
-        row_group_bytes: Encoded bytes in a row group (Parquet) or stripe (ORC) at most, which bounds the writer's
-            memory.
+        row_group_bytes: Maximum encoded bytes of a row group (Parquet) or stripe (ORC); it limits the writer's memory.
         bloom_filter: Parquet and ORC: columns that get a bloom filter.
         file_bytes: Folders and tables: approximate bytes of each file; the first may have twice as many.
-        memory_limit: Bytes of rows that are sorted in memory at a time, by `order_by` or by the key of a Delta table; 512 MiB
-            by default.
-        partition_by: Delta and folders of files: columns by which files are divided, in folders such as `year=2024/`.
+        memory_limit: Bytes of memory for sorting rows by `order_by` or by the key of a Delta table; 512 MiB by default.
+        partition_by: Delta tables and folders: partition columns; their values become folders such as `year=2024/`.
         table_properties: Delta: properties of a new table, such as `{"lakerace.primaryKey": "id"}`.
-        evolve: Delta: changes that are allowed to the schema of an existing table: `"add"` (columns that it lacks), `"widen"`
-            (types of numbers, where the table allows it by `delta.enableTypeWidening`), or both.
-        keep_not_null: Delta: columns that are NOT NULL in the source are so in a new table, too, which needs the writer
-            feature `invariants`; within lists, maps and structs that may be null they are not. By default all columns are
-            nullable, which more readers and writers support; the result's `made_nullable` names those.
+        evolve: Delta: adapt the table's schema to the rows: `"add"` adds columns, `"widen"` widens numeric types (if
+            the table allows it by `delta.enableTypeWidening`). A list of both does both.
+        keep_not_null: Delta: keep NOT NULL of the source's columns in a new table (writer feature `invariants`), except
+            within lists, maps and nullable structs. By default all columns are nullable, which more readers and writers
+            support; the result's `made_nullable` names those.
         auto_compact: Delta: compact after the write, by the rules of `Table.compact(auto=True)`. The rows are written
             even if it fails, which is a `LakeraceWarning`.
-        io: How files of this machine are written: `"sync"` (blocking writes into the page cache), `"auto"` (the default: the
-            same, but large Parquet files go past the page cache while that is faster), `"uring"` (io_uring, several writes
-            under way) or `"uring-direct"` (the same past the page cache). Where the kernel refuses, or its file system has no such writes
-            that don't block (`"uring"` on ext4), a `LakeraceWarning` says so, and files are written without it.
-        durability: What survives of files of this machine when the copy has ended: `"full"` (the default), a loss of power, as files and
-            folders are synced; `"normal"`, the end of the process, as the system writes them in its own time.
-        output_delimiter: CSV: between fields of the target; the source's by default.
+        io: How local files are written: `"sync"` (blocking writes into the page cache), `"auto"` (the default: the
+            same, but large Parquet files bypass the page cache while that is faster), `"uring"` (io_uring, several
+            writes in flight) or `"uring-direct"` (io_uring, bypassing the page cache). If the kernel refuses io_uring,
+            or for `"uring"` the file system has only blocking writes (ext4), a `LakeraceWarning` says so and `"sync"`
+            is used.
+        durability: Durability of local files after the copy: `"full"` (the default) survives a power loss (files and
+            folders are synced); `"normal"` survives the end of the process (the system writes them later).
+        output_delimiter: CSV: the field delimiter of the target; the source's by default.
         output_header: CSV: whether the target's first line names the columns.
-        dry_run: Check all that can be checked without writing, and write nothing: the result's `planned` says what the copy would
-            do. A source that can be read only once is used up.
+        dry_run: Check the copy without writing: the result's `planned` says what it would do. A source that can be read
+            only once is used up.
         progress: Shows rows and bytes on a terminal or in a notebook while the copy runs.
 
     The other arguments are those of :func:`scan`. Ctrl-C ends the copy within a second and leaves no files.

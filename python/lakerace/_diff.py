@@ -101,18 +101,18 @@ def diff(
 ) -> Diff:
     """Compares the rows of two locations by key: files, folders, Delta tables and their versions, databases.
 
-    Both sides are read once for the hashes of their rows, and again where some differ. Hashes and rows that differ lie on the local
-    disk in the meantime. The rows of the result are in memory: `limit` bounds them.
+    Both sides are read once for the hashes of their rows, and again if some differ. Meanwhile, hashes and rows that
+    differ are in temporary files on the local disk. The rows of the result are in memory: `limit` bounds them.
 
     Args:
         first: The first side.
-        second: The second side, which is read with the same options.
-        key: The columns that tell rows apart. Default: those that the first side names, if it is a Delta table.
-        second_at: The version of the second side, as `at` is that of the first.
-        limit: Rows that differ and that are given at most. All are counted.
-        summary: Count alone: no row is given.
-        memory_limit: Bytes that hashes, keys and rows may take while they are compared, about; 512 MiB by default. More lie on the
-            local disk.
+        second: The second side; options for reading apply to both.
+        key: The columns that identify a row. Default: the key of the first side, if it is a Delta table.
+        second_at: The version of the second side; `at` is the version of the first.
+        limit: Return at most this many differences. All are counted.
+        summary: Count the rows and columns that differ, and return no row.
+        memory_limit: Approximate bytes of memory for hashes, keys and rows; 512 MiB by default. The rest is written to
+            temporary files on the local disk.
 
     The other arguments are those of :func:`scan`.
 

@@ -47,7 +47,8 @@ def sql(
     storage_options: Mapping[str, str] | None = None,
     **relations: RowSource,
 ) -> SqlRows:
-    """Asks a query of SQL over locations (needs the extra `sql`: duckdb and pyarrow). Metadata is read now, data when rows are taken.
+    """Runs a SQL query over locations (needs the extra `sql`: duckdb and pyarrow). Metadata is read now, data when rows
+    are taken.
 
     duckdb parses, plans and computes. Its tables are scans of lakerace: they read the columns that the query needs, and leave out
     the files, row groups and pages that its filters rule out. All that is read is in one :meth:`SqlRows.report`.
@@ -57,8 +58,8 @@ def sql(
             are locations as for :func:`lakerace.scan`, in quotes where they are no plain names: files, folders, globs, Delta
             tables, databases. `'lake/orders' AT (VERSION => 3)` and `AT (TIMESTAMP => …)` read a version of a Delta table.
         params: Values of `?` (a list) or of `$name` (a dict).
-        memory_limit: Bytes that joins, groups and sorts may take; more go to the local disk (`TMPDIR`) for a while. Default:
-            80 % of the machine's memory.
+        memory_limit: Bytes of memory for joins, groups and sorts; the rest is written to temporary files on the local
+            disk (`TMPDIR`). Default: 80 % of the machine's memory.
         threads: Threads that decode and compute; the number of cores by default.
         storage_options: Settings of the stores of locations in the query, as for :func:`lakerace.scan`.
         **relations: Tables by their names in the query: a location, a scan, a :class:`Table`, or rows as for :func:`lakerace.copy`.

@@ -79,26 +79,26 @@ def sync(
 ) -> SyncResult:
     """Brings a MongoDB collection, an Elasticsearch index or a table of SQLite to the last version of a Delta table.
 
-    The first run loads the table whole. Later ones send the rows that were inserted, changed and deleted since the version
-    that the target's own state names: by the change data feed, or by comparing the two versions where there is none. A run
-    that was stopped anywhere is put right by the next one.
+    The first run loads the table whole. Later ones send the rows that were inserted, changed and deleted since the
+    version that the target's own state names: by the change data feed, or by comparing the two versions where there is
+    none. If a run is stopped at any point, the next one repairs it.
 
     Args:
         table: The folder of the Delta table.
         target: `mongodb://host/db/collection`, `elasticsearch://host:9200/index` or `sqlite:///file.db#table`.
-        key: The columns of the key, in order. Default: the table's property `lakerace.primaryKey`.
+        key: The key columns, in order. Default: the table's property `lakerace.primaryKey`.
         mode: A target that exists and does not follow the table is an error, or is replaced by a load of the whole table.
-        follow: Go on: look for new versions every `interval` seconds, until Ctrl-C.
-        interval: Seconds between two looks at the table.
-        batch_rows: Rows of a checkpoint. `"all"` (the default) is one for all rows.
-        max_rate: Write at most so many rows a second.
-        allow_narrowing: Let values lose what the target's type can't hold, such as microseconds.
-        verify: Count and sum the rows of the table and of the target in the end.
+        follow: Run until Ctrl-C, and send each new version; look for one every `interval` seconds.
+        interval: Seconds between two checks of the table.
+        batch_rows: Rows per batch; the target acknowledges each batch. `"all"` (the default): one batch.
+        max_rate: Maximum rows per second.
+        allow_narrowing: Allow values to lose precision that the target's type lacks, such as microseconds.
+        verify: At the end, compare the row counts and checksums of the table and the target.
         threads: Threads that decode and encode. Default: the number of cores.
         durability: What a SQLite target survives, as for :func:`copy`.
         storage_options: Settings of the table's store; they override `AWS_*` variables.
-        dry_run: Check all that can be checked without writing, and write nothing: the result's `planned` says what the sync
-            would do, and its `version` is the target's, or 0.
+        dry_run: Check the sync without writing: the result's `planned` says what it would do, and its `version` is the
+            target's, or 0.
 
     Raises:
         ConflictError: The target exists and does not follow this table by this key, has a version that the table lacks, or another

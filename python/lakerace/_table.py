@@ -56,10 +56,11 @@ class Table(ReadableRows):
         """Names a table.
 
         Args:
-            location: Its folder: a path or URL. With `delta:` in front, an upsert makes a table that is not there.
-            key: The columns by which upserts find rows; those that the table names (`lakerace.primaryKey`) by default.
-            storage_options: Settings of the store. `allow_foreign_paths`: `"true"` lets the table's log name files in other
-                stores than its own, such as files of this machine for a table on S3.
+            location: Its folder: a path or URL. With the prefix `delta:`, an upsert creates the table if it does not
+                exist.
+            key: The key columns. Default: the table's property `lakerace.primaryKey`.
+            storage_options: Settings of the store. `allow_foreign_paths`: `"true"` lets the table's log name files in
+                other stores than its own, such as local files for a table on S3.
         """
         text = location_text(location)
         self._name = text
@@ -103,25 +104,24 @@ class Table(ReadableRows):
                 file is read in the types of the table's columns.
             key: The key's columns, in place of the table's.
             on_duplicate: Rows of the source with the same key: the last one wins, or they are an error.
-            merge: How values of columns are merged with those of the table: `last` (the others' default),
-                `last_not_null`, `sum`, `min`, `max` or `concat:SEPARATOR`. A null counts as nothing.
-            insert_only: Rows with keys that the table has are left out, and the table's rows stay unchanged.
-            evolve: What may change of the table's schema: `"add"` (columns that it lacks), `"widen"` (types of
-                numbers, where the table allows it by `delta.enableTypeWidening`), or both.
-            memory_limit: Approximate bytes that rows, keys and buffers may take; 1 GiB by default. More go to the
-                local disk (`TMPDIR`) for a while.
+            merge: How to merge a column's new value with the table's value: `last` (the others' default),
+                `last_not_null`, `sum`, `min`, `max` or `concat:SEPARATOR`. A null does not count.
+            insert_only: Only insert rows with new keys; existing rows stay unchanged.
+            evolve: Adapt the table's schema to the rows: `"add"` adds columns, `"widen"` widens numeric types (if the
+                table allows it by `delta.enableTypeWidening`). A list of both does both.
+            memory_limit: Approximate bytes of memory for rows, keys and buffers; 1 GiB by default. The rest is written
+                to temporary files on the local disk (`TMPDIR`).
             threads: Threads that decode, sort and encode; the number of cores by default.
-            io: How files of this machine are written, as for :func:`lakerace.copy`.
-            durability: Durability of files of this machine, as for :func:`lakerace.copy`.
+            io: How local files are written, as for :func:`lakerace.copy`.
+            durability: Durability of local files, as for :func:`lakerace.copy`.
             auto_compact: Compact after the upsert, by the rules of `compact(auto=True)`. The rows are written even
                 if it fails, which is a `LakeraceWarning`.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it: rows are hidden without
                 rewriting files, and readers of the table must support deletion vectors. Tables that lakerace made get
                 them without it.
-            partition_by: Columns by which the files of a table that the upsert makes are divided.
-            table_properties: Properties of a table that the upsert makes, in addition to the key.
-            dry_run: Check all that can be checked without writing, and write nothing: the result's `planned` says what the upsert
-                would do.
+            partition_by: Partition columns of a table that the upsert creates.
+            table_properties: Properties of a table that the upsert creates, in addition to the key.
+            dry_run: Check the upsert without writing: the result's `planned` says what it would do.
             progress: Shows rows and bytes on a terminal or in a notebook while the upsert runs.
 
         Raises:
@@ -195,7 +195,7 @@ class Table(ReadableRows):
             params: The values of each `?` in it, as for :func:`lakerace.scan`.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
             dry_run: Count the rows that would be deleted, and write nothing: they are in the result's `planned`.
-            durability: Durability of files of this machine, as for :func:`lakerace.copy`.
+            durability: Durability of local files, as for :func:`lakerace.copy`.
 
         Examples:
             >>> lr.Table("lake/orders").delete("price < ?", params=[100]).rows
@@ -225,11 +225,11 @@ class Table(ReadableRows):
         Args:
             source: A location, a scan, or anything with `__arrow_c_stream__`; other columns than the key's do not matter.
             key: The key's columns, in place of the table's.
-            memory_limit: Approximate bytes that keys and buffers may take; 1 GiB by default.
-            threads: Threads that decode and look; the number of cores by default.
+            memory_limit: Approximate bytes of memory for keys and buffers; 1 GiB by default.
+            threads: Threads that decode and search; the number of cores by default.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
             dry_run: Count the rows that would be deleted, and write nothing: they are in the result's `planned`.
-            durability: Durability of files of this machine, as for :func:`lakerace.copy`.
+            durability: Durability of local files, as for :func:`lakerace.copy`.
 
         Examples:
             >>> lr.Table("lake/orders").delete_keys([{"order_id": 1}, {"order_id": 9}]).rows
@@ -267,25 +267,26 @@ class Table(ReadableRows):
         io: FileIo | None = None,
         durability: JobDurability | None = None,
     ) -> Compacted:
-        """Makes few files of many small ones, and drops deleted rows. The rows stay the same.
+        """Merges small files, and drops deleted rows from files. The table keeps its rows.
 
         Files that other writers change during the compaction are tried again, then left unchanged: no update is lost.
 
         Args:
-            target_size: Bytes of new files, 256 MiB by default; files of three quarters of it and more stay.
+            target_size: Bytes of new files, 256 MiB by default. Files of at least three quarters of this size are kept.
             sort_by: Sort the rows of each partition by these columns; all of its files are rewritten.
-            zorder: Put them along a curve through these columns instead: filters on any of them skip files.
+            zorder: Sort them in z-order of these columns instead, so that a filter on any of them skips files.
             where: A SQL expression over partition columns: only these partitions.
             params: The values of each `?` in it, as for :func:`lakerace.scan`.
-            memory_limit: Bytes of rows that are sorted in memory, 512 MiB by default; more go to the local disk.
-            auto: Leave small files alone where there are fewer than 50. Those of 16 MiB and more are rewritten when
-                more than half of their rows are hidden, and those that hide most when all of them hide more than
-                three rows for ten visible ones. Make files of 128 MiB.
+            memory_limit: Bytes of memory for sorting rows, 512 MiB by default; more rows are written to temporary files
+                on the local disk.
+            auto: Compact small files only if there are 50 or more. Rewrite a file of 16 MiB or more if over half of its
+                rows are hidden; if all files together hide more than three rows for every ten visible ones, also
+                rewrite those that hide the most. New files have 128 MiB, unless sizes say otherwise.
             compression: As for :func:`lakerace.copy`.
             dry_run: Find the files that would be rewritten, and write nothing: they are counted in the result's `planned`.
             threads: Threads that decode and encode.
-            io: How files of this machine are written, as for :func:`lakerace.copy`.
-            durability: Durability of files of this machine, as for :func:`lakerace.copy`.
+            io: How local files are written, as for :func:`lakerace.copy`.
+            durability: Durability of local files, as for :func:`lakerace.copy`.
 
         Raises:
             ConflictError: Another writer has changed the table's schema, properties or protocol during the call.
@@ -330,9 +331,9 @@ class Table(ReadableRows):
         Args:
             retain: How long removed files stay, such as `"7d"` or `"12h"`; by default as long as the table says
                 (`delta.deletedFileRetentionDuration`), else seven days.
-            dry_run: Only say what would go.
-            allow_short_retention: Take a retention below the table's own: readers of earlier versions, and writers
-                that have not committed yet, may lose files by it.
+            dry_run: Return the files that would be removed, and remove nothing.
+            allow_short_retention: Allow a retention below the table's own. This may remove files that readers of
+                earlier versions and running writers need.
             durability: Whether files stay removed, as for :func:`lakerace.copy`.
 
         Raises:
@@ -355,21 +356,22 @@ class Table(ReadableRows):
         key: str | Sequence[str] | None = None,
         memory_limit: int | str | None = None,
     ) -> Verified:
-        """Checks the log, the files and the keys against one another. Damage is reported, not raised.
+        """Checks the log, the files and the keys against each other. Damage is reported, not raised.
 
-        The entries of the log are replayed, and must make each checkpoint and the version that readers see. Each file must be
-        there with the size, the rows and the deletion vector that the log states. A key must stand in one row.
+        The entries of the log are replayed, and must make each checkpoint and the version that readers see. Each file
+        must be there with the size, the rows and the deletion vector that the log states. A key must identify one row.
 
         Args:
-            deep: Read all values, too, and hold the statistics of the log against them: bounds and null counts.
-            repair: Repair what sound files prove: write a checkpoint again from the entries, restore an entry from a copy in
-                `_delta_log`, remove a `_last_checkpoint` that points nowhere. Nothing is guessed.
-            drop_empty_entry: With `repair`, give up the commit of the last entry where that is empty, as after a loss of power. Its
-                version then has the rows of the one before. Only for an entry of which no backup is left, and while no one writes.
-            key: The columns that are to tell rows apart; those of this table, or those that it names (`lakerace.primaryKey`), by
-                default. Without any, keys are not checked, and a note says so.
-            memory_limit: Bytes for the search for keys that stand in several rows, 512 MiB by default; with fewer, key columns
-                are read more often.
+            deep: Also read all values, and compare them with the statistics of the log: bounds and null counts.
+            repair: Repair damage if undamaged files prove the correct state: rewrite a checkpoint from the entries,
+                restore an entry from a copy in `_delta_log`, remove a `_last_checkpoint` that points to no checkpoint.
+            drop_empty_entry: With `repair`: abandon the commit of an empty last entry, for example after a power loss.
+                Its version gets the rows of the previous version. Use it only if the entry has no backup and no one
+                writes to the table.
+            key: The columns that should identify a row. Default: the key of this object, else the table's property
+                `lakerace.primaryKey`. Without a key, keys are not checked, and a note says so.
+            memory_limit: Bytes of memory for the search for duplicate keys, 512 MiB by default; with a lower limit, the
+                key columns are read more often.
 
         Raises:
             NotFoundError: There is no Delta table.
@@ -437,24 +439,25 @@ class Table(ReadableRows):
     ) -> Altered:
         """Changes columns, properties and constraints. All changes of a call are one version, and no data file is written.
 
-        The table's protocol gets the features that the changes demand: column mapping with the first rename or drop, type widening
-        with the first wider type. Readers and writers have to know them from then on; `dry_run` returns which ones.
+        The table's protocol gets the features that the changes demand: column mapping with the first rename or drop,
+        type widening with the first wider type. Readers and writers must support them from then on; `dry_run` returns
+        which ones.
 
         Args:
-            add_columns: Columns that come after the others, such as `"note text, price decimal(10,2)"`. Rows that are there have
-                null in them.
+            add_columns: Columns that come after the others, such as `"note text, price decimal(10,2)"`. Existing rows
+                get null.
             rename: Columns and their new names.
-            drop: Columns that go. Files keep their values until they are written again.
+            drop: Columns to drop. Files keep the values until they are rewritten.
             types: Columns and their wider types, such as `{"count": "bigint"}`.
-            comments: Columns, as they are named after the other changes, and their comments; an empty one goes.
-            constraints: Names and conditions that are true of every row, such as `{"positive": "price > 0"}`. Null is not true. The
-                rows that are there are checked first, and those of later writes as they come. Remove one by
+            comments: Columns, as they are named after the other changes, and their comments; an empty one removes it.
+            constraints: Names and conditions that must be true for every row, such as `{"positive": "price > 0"}`. Null
+                is not true. Existing rows are checked first, and later writes check their rows. Remove one by
                 `unset="delta.constraints.positive"`.
             set: Properties and their values, such as `{"delta.enableChangeDataFeed": "true"}` or
                 `{"lakerace.primaryKey": "id"}`. `delta.feature.NAME` with the value `supported` adds a feature alone.
-            unset: Properties that go. Features stay in the protocol.
+            unset: Properties to remove. Features stay in the protocol.
             dry_run: Change nothing: the result has the features that the table would get, and no version.
-            durability: Durability of files of this machine, as for :func:`lakerace.copy`.
+            durability: Durability of local files, as for :func:`lakerace.copy`.
 
         Raises:
             ConflictError: Another writer has changed the table's schema, properties or protocol during the call.
@@ -489,7 +492,7 @@ class Table(ReadableRows):
 
         Args:
             at: The version, or a time.
-            durability: Durability of files of this machine, as for :func:`lakerace.copy`.
+            durability: Durability of local files, as for :func:`lakerace.copy`.
 
         Raises:
             NotFoundError: There is no such version, or its files were vacuumed.
@@ -545,7 +548,7 @@ def compacted_behind(
     try:
         compacted = table.compact(auto=True, threads=threads, io=io, durability=durability)
     except Error as error:
-        issue_own(f"the rows are written, but compacting failed: {error}")
+        issue_own(f"the rows were written, but the compaction failed: {error}")
         return None
     return None if compacted.version is None else compacted
 

@@ -59,7 +59,7 @@ class Changed(NamedTuple):
     peak_rss_bytes: int
     #: What the requests cost, in US dollars; nothing on local disks.
     cost_usd: float
-    #: How files of this machine were written: as asked for, or `"sync"` where the kernel refused. `None`: none were.
+    #: How local files were written: as requested, or `"sync"` if the kernel refused. `None`: none were.
     io: FileIo | None = None
     #: Result and cost of compacting after it, if `auto_compact` is set and there was something to do.
     compacted: Compacted | None = None

@@ -57,7 +57,7 @@ class Generated(NamedTuple):
     file_bytes: int
     #: How columns were made.
     mode: TpchMode
-    #: How files of this machine were written. `None`: none were.
+    #: How local files were written. `None`: none were.
     io: FileIo | None
     #: Bytes received from stores.
     bytes_read: int
@@ -99,7 +99,7 @@ def tpch(
     threads: int | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Generated:
-    """Generates tables of TPC-H into a folder, side by side: the rows that dbgen makes.
+    """Generates tables of TPC-H into a folder, in parallel, with the rows that dbgen generates.
 
     One table as a stream, without files: `lr.scan("tpch:lineitem?sf=1")`.
 
@@ -107,18 +107,20 @@ def tpch(
         target: A folder, as a path or URL. Tables become `TABLE.parquet` and so on in it, or Delta tables `TABLE`.
         sf: The scale factor, 0.001 to 10,000: 1 is 1 GB of text.
         tables: Names of tables; all eight by default.
-        format: What they become; `"parquet"` by default.
-        mode: How columns are made; the fastest way by default, which the result names.
-        io: How files of this machine are written: see :func:`copy`.
-        durability: Durability of files of this machine: see :func:`copy`.
+        format: Format of the tables; `"parquet"` by default.
+        mode: How columns are generated; by default the fastest way, which the result names.
+        io: How local files are written: see :func:`copy`.
+        durability: Durability of local files: see :func:`copy`.
         compression: As for :func:`copy`.
         row_group_rows: Parquet: rows in a row group.
-        row_group_bytes: Encoded bytes in a row group (Parquet) or stripe (ORC) at most.
-        parts: Files of each table but nation and region, `TABLE/TABLE.1.parquet` and so on; 1 by default.
-        file_bytes: Makes each table a folder of files of approximately this size; the first may be twice as long.
-        refresh: Instead of tables, so many refresh streams for them (TPC-H's RF1 and RF2).
-        overwrite: Replaces files and tables that exist.
-        memory_limit: Approximate bytes of memory that files under way may take; 1 GiB by default.
+        row_group_bytes: Maximum encoded bytes of a row group (Parquet) or stripe (ORC).
+        parts: Number of files for each table except nation and region, `TABLE/TABLE.1.parquet` and so on; 1 by default.
+        file_bytes: Make each table a folder of files of approximately this size; the first may have twice as many
+            bytes.
+        refresh: Generate this many refresh streams instead of the tables (TPC-H's RF1 and RF2).
+        overwrite: Replace files and tables that exist.
+        memory_limit: Approximate bytes of memory for files that are being written; 1 GiB by default. It limits their
+            number.
         threads: Threads; the number of cores by default.
         storage_options: Settings of the store, such as `aws_endpoint_url`; they override `AWS_*` variables.
 

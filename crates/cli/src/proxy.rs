@@ -17,10 +17,10 @@ pub(crate) struct ProxyArgs {
     /// The S3 server.
     #[arg(long, value_name = "HOST:PORT")]
     target: String,
-    /// Added in front of each response.
+    /// Latency to add before each response.
     #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = fraction)]
     latency_ms: f64,
-    /// Bound on the bodies of each connection, each way.
+    /// Maximum bandwidth of each connection, in each direction.
     #[arg(long, value_name = "N", value_parser = fraction)]
     bytes_per_second: Option<f64>,
     /// Answer every n-th request with status 500.
@@ -29,7 +29,7 @@ pub(crate) struct ProxyArgs {
     /// Reset the connection in the middle of every n-th response's body.
     #[arg(long, value_name = "N", value_parser = count)]
     reset_every: Option<u64>,
-    /// Stand still in the middle of every n-th response's body.
+    /// Stall in the middle of every n-th response's body.
     #[arg(long, value_name = "N", value_parser = count)]
     stall_every: Option<u64>,
 }

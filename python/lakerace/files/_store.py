@@ -166,9 +166,9 @@ class Store(_lakerace.FileStore, _Reads):
             :meth:`close`, or the end of the process.
         create: Make a store if there is none.
         read_only: Write nothing.
-        durability: What a committed write survives. `"full"`: a loss of power. `"normal"`, the default: the end of the process; a
-            loss of power may take the last commits. `"off"`: the end of the process; a loss of power may damage the store.
-            An object store's commits survive with any of them.
+        durability: Durability of a committed write. `"full"` survives a power loss. `"normal"`, the default, survives
+            the end of the process; a power loss may remove the last commits. `"off"` survives the end of the process; a
+            power loss may damage the store. An object store's commits survive with any of them.
         compression: The codec of new contents: `none`, `zstd`, `zstd-dict`, `lz4`, `snappy`, `gzip`, `bz2`, `xz` or `brotli`, some
             with a level (`zstd:9`). A new store keeps it for later openings.
         pack_bytes: Batches put contents up to 4 KiB into shared blocks of this many bytes. 16384 is a good length, 0 turns it off.
@@ -236,8 +236,8 @@ class Store(_lakerace.FileStore, _Reads):
     def close(self) -> None:
         """Commits the writes to an object store that are still in memory, and closes the connections as soon as nothing uses them.
 
-        In other stores, each write is committed already, and `durability` says what it survives. :meth:`flush` makes those
-        on a disk survive a loss of power.
+        In other stores, each write is committed already, and `durability` says what it survives. :meth:`flush` makes
+        those on a disk survive a power loss.
 
         Where that fails, the store stays open with what it has: it may be closed again.
 
@@ -449,8 +449,8 @@ class Store(_lakerace.FileStore, _Reads):
     ) -> tuple[int, int]:
         """Writes the files of `folder` below a directory, or as an archive, by the ending of its name.
 
-        Returns the numbers of files and bytes. An existing file is replaced or an error, by `if_exists`. An archive appears when it is complete.
-        The files survive a loss of power, with any `durability` of the store.
+        Returns the numbers of files and bytes. An existing file is replaced or an error, by `if_exists`. An archive
+        appears when it is complete. The files survive a power loss, with any `durability` of the store.
 
         Examples:
             >>> store = lr.files.Store("pack.db")

@@ -8,7 +8,7 @@ use lakerace::WriteMode;
 use super::StoreArgs;
 use crate::value;
 
-/// The small-file store: names and contents by the million in one file.
+/// Manage a store of millions of small files in one SQLite file, in a directory or on an object store.
 #[derive(Debug, Args)]
 pub(crate) struct FilesArgs {
     #[command(subcommand)]
@@ -17,17 +17,18 @@ pub(crate) struct FilesArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FilesCommand {
-    /// Put a file, or standard input, under a name; make the store where there is none.
+    /// Store a file, or standard input, under a name; create the store if it does not exist.
     Put(PutArgs),
     /// Print a file's content, or write it to a file.
     Get(GetArgs),
     /// Print the names in a folder, of a pattern or of all files.
     Ls(LsArgs),
-    /// Remove files, and folders with all that is in them by --recursive.
+    /// Remove files, and with --recursive also folders.
     Rm(RmArgs),
-    /// Rename a file, or a folder with all that is in it.
+    /// Rename a file, or a folder with its files.
     Mv(MvArgs),
-    /// Put all files of a directory, or of a .tar, .tar.gz, .tar.zst or .zip file; make the store where there is none.
+    /// Put all files of a directory, or of a .tar, .tar.gz, .tar.zst or .zip file; create the store if it does not
+    /// exist.
     Import(ImportArgs),
     /// Write files to a directory, or to a .tar, .tar.gz, .tar.zst or .zip file.
     Export(ExportArgs),
@@ -53,9 +54,9 @@ pub(crate) struct FilesStore {
     /// A transform of compressed contents: base64; may be repeated, in the order of application.
     #[arg(long, value_name = "NAME", action = ArgAction::Append)]
     pub(crate) transform: Vec<String>,
-    /// Durability of a write: it survives a loss of power (full), the end of the process (normal), or less (off).
-    /// Default: normal for the store, and full for files that `get -o` and `export` write.
-    #[arg(long, value_name = "WHAT")]
+    /// Durability of a write: full survives a power loss, normal the end of the process, off less than that. Default:
+    /// normal for the store, and full for files that `get -o` and `export` write.
+    #[arg(long, value_name = "LEVEL")]
     pub(crate) durability: Option<lakerace_files::Durability>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
@@ -73,7 +74,7 @@ pub(crate) struct PutEncoding {
     pub(crate) pack_size: Option<u64>,
 }
 
-/// A name that is taken stays, or its content is replaced.
+/// An existing name is an error, or its content is replaced.
 const FILE_MODES: &[(&str, WriteMode)] = &[("error", WriteMode::Error), ("overwrite", WriteMode::Overwrite)];
 
 #[derive(Debug, Args)]
@@ -84,7 +85,7 @@ pub(crate) struct PutArgs {
     /// The source: a local file, or `-` (standard input).
     #[arg(value_name = "FILE", default_value = "-", index = 3)]
     pub(crate) source: PathBuf,
-    /// A name that is taken: fail, or replace the content.
+    /// If the name exists: fail, or replace the content.
     #[arg(long, value_parser = value::choice_among::<WriteMode>(FILE_MODES), default_value = "overwrite")]
     pub(crate) mode: WriteMode,
     /// The file's metadata: a JSON value.
@@ -101,7 +102,7 @@ pub(crate) struct GetArgs {
     /// The file's name in the store.
     #[arg(value_name = "NAME", index = 2)]
     pub(crate) name: String,
-    /// Write the content to this local file instead of standard output; it appears when it is complete.
+    /// Write the content to this local file instead of standard output. The file becomes visible when it is complete.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// If the local file exists: fail, or replace it.
@@ -116,10 +117,10 @@ pub(crate) struct LsArgs {
     /// A folder, a file, or a pattern: `*` and `?` stop at `/`, `**` does not.
     #[arg(value_name = "FOLDER|PATTERN", default_value = "", index = 2)]
     pub(crate) pattern: String,
-    /// All files below, with their whole names.
+    /// List all files below the folder, with full names.
     #[arg(short, long)]
     pub(crate) recursive: bool,
-    /// Sizes, times and names.
+    /// Also print sizes and times.
     #[arg(short, long)]
     pub(crate) long: bool,
     #[command(flatten)]
@@ -131,7 +132,7 @@ pub(crate) struct RmArgs {
     /// Names of files, and of folders with --recursive.
     #[arg(value_name = "NAME", required = true, index = 2)]
     pub(crate) names: Vec<String>,
-    /// Remove folders with all that is in them.
+    /// Remove folders with their files.
     #[arg(short, long)]
     pub(crate) recursive: bool,
     #[command(flatten)]
@@ -146,7 +147,7 @@ pub(crate) struct MvArgs {
     /// Its new name.
     #[arg(value_name = "TO", index = 3)]
     pub(crate) to: String,
-    /// A name that is taken: fail, or replace the file.
+    /// If the name exists: fail, or replace the file.
     #[arg(long, value_parser = value::choice_among::<WriteMode>(FILE_MODES), default_value = "error")]
     pub(crate) mode: WriteMode,
     #[command(flatten)]
@@ -161,7 +162,7 @@ pub(crate) struct ImportArgs {
     /// The target folder in the store.
     #[arg(value_name = "FOLDER", default_value = "", index = 3)]
     pub(crate) folder: String,
-    /// A name that is taken: fail, or replace the content.
+    /// If the name exists: fail, or replace the content.
     #[arg(long, value_parser = value::choice_among::<WriteMode>(FILE_MODES), default_value = "overwrite")]
     pub(crate) mode: WriteMode,
     #[command(flatten)]
@@ -172,10 +173,10 @@ pub(crate) struct ImportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// A directory, which is made where there is none, or an archive by its ending.
+    /// A directory, which is created if it does not exist, or an archive by its ending.
     #[arg(value_name = "DST", index = 2)]
     pub(crate) target: PathBuf,
-    /// The folder of the store to write; all of it by default.
+    /// The folder of the store to write. Default: all files.
     #[arg(value_name = "FOLDER", default_value = "", index = 3)]
     pub(crate) folder: String,
     /// If the local file exists: fail, or replace it.
@@ -199,7 +200,7 @@ pub(crate) struct MountArgs {
     /// An empty directory.
     #[arg(value_name = "DIR", index = 2)]
     pub(crate) directory: PathBuf,
-    /// The folder of the store to show; all of it by default.
+    /// The folder of the store to show. Default: all files.
     #[arg(value_name = "FOLDER", default_value = "", index = 3)]
     pub(crate) folder: String,
     /// Let other users read, too; for a user other than root, /etc/fuse.conf must have user_allow_other.

@@ -10,23 +10,23 @@ use crate::value::{self, CommaList};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Loading databases")]
 pub(crate) struct LoadArgs {
-    /// Databases: the columns of the primary key, in order; by them rows are replaced and deleted.
+    /// Databases: the key columns, in order. Rows with the same key are replaced or deleted.
     #[arg(long, value_name = "A,B")]
     pub(crate) key: Option<CommaList>,
-    /// Databases and Delta tables: continue after the rows that were acknowledged to an earlier run of the same copy.
+    /// Databases and Delta tables: resume an interrupted copy after its last acknowledged rows.
     #[arg(long)]
     pub(crate) resume: bool,
     /// Databases: a file of JSON lines that gets each rejected row with its key and the reason; without it, such rows are an error.
     #[arg(long, value_name = "FILE")]
     pub(crate) dead_letter: Option<PathBuf>,
-    /// Write at most N rows a second.
+    /// Write at most N rows per second.
     #[arg(long, value_name = "N", value_parser = value::count)]
     pub(crate) max_rate: Option<u64>,
     /// Databases: allow values to lose precision that the target's type lacks, such as microseconds.
     #[arg(long)]
     pub(crate) allow_narrowing: bool,
-    /// Read from the highest value of this column that the target has seen, and store the new one with the target.
-    /// Needs --mode upsert.
+    /// Read only rows from the watermark of this column on, and store the new watermark with the target. Needs --mode
+    /// upsert.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) since: Option<String>,
     /// The distance below the highest value in which rows may still arrive: a number, or a time such as 10m for dates

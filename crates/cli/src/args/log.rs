@@ -11,7 +11,7 @@ pub(crate) struct LogArgs {
     /// LAKERACE_LOG says, such as info or lakerace_io=debug.
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Append the log to a file: as much as -v or LAKERACE_LOG say, else info.
+    /// Append the log to a file, at the level of -v or LAKERACE_LOG, else info.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) log_file: Option<PathBuf>,
     /// The format of the log: lines of text (the default), or one JSON object a line. It needs a log: -v, --log-file or

@@ -8,7 +8,7 @@ use clap_complete::Shell;
 /// Arguments of `completions`.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell that completes.
+    /// The shell to generate the script for.
     #[arg(value_name = "SHELL")]
     pub(crate) shell: Shell,
 }
@@ -16,7 +16,7 @@ pub(crate) struct CompletionsArgs {
 /// Arguments of `man`.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The folder that gets lakerace.1 and a page of each command. Pages that are there are replaced.
+    /// The folder for lakerace.1 and a page for each command. Existing pages are replaced.
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 }

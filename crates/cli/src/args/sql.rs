@@ -16,10 +16,11 @@ pub(crate) struct SqlArgs {
     pub(crate) relation: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) rows: RowOutputArgs,
-    /// Print the plan and its price instead of running it: the columns and filters of each scan, and the bytes to read.
+    /// Print the plan and its cost without running it: the columns and filters of each scan, and the bytes to read.
     #[arg(long, conflicts_with_all = ["format", "output", "durability"])]
     pub(crate) explain: bool,
-    /// Memory of joins, groups and sorts; more go to the local disk for a while. Default: 80 % of the machine's.
+    /// Memory for joins, groups and sorts; the rest is written to temporary files on the local disk. Default: 80 % of
+    /// the machine's.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
     #[command(flatten)]

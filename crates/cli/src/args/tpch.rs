@@ -12,7 +12,7 @@ pub(crate) struct TpchArgs {
     /// The scale factor, from 0.001 to 10,000: 1 is approximately 1 GB of text.
     #[arg(short, long, value_name = "SF", allow_negative_numbers = true)]
     pub(crate) scale_factor: TpchScale,
-    /// A folder, as a path or URL; `-`: the bytes of one table go to standard output.
+    /// The target folder, as a path or URL. `-` writes one table to standard output.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: String,
     /// Format of the tables. Default: parquet.
@@ -21,7 +21,7 @@ pub(crate) struct TpchArgs {
     /// Tables. Default: all eight.
     #[arg(long, value_name = "A,B")]
     pub(crate) tables: Option<CommaList>,
-    /// Instead of the tables, N refresh streams for them (1 to 999; TPC-H's RF1 and RF2, dbgen's -U), each with a
+    /// Generate N refresh streams instead of the tables (1 to 999; TPC-H's RF1 and RF2, dbgen's -U). Each has a
     /// thousandth of the orders: new orders and their lines (orders.u1.parquet, lineitem.u1.parquet), and the keys of
     /// orders to delete (delete.1.parquet).
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -37,22 +37,23 @@ pub(crate) struct TpchArgs {
     /// Replace files and tables that exist.
     #[arg(long)]
     pub(crate) overwrite: bool,
-    /// Files of each table but nation and region, written side by side: TABLE/TABLE.1.parquet and so on.
+    /// Number of files for each table except nation and region: TABLE/TABLE.1.parquet and so on.
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "file_bytes")]
     pub(crate) parts: u32,
     /// Make each table a folder of files of this size.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) file_bytes: Option<u64>,
-    /// Codec of the files: none, snappy, gzip (zlib in ORC), brotli (not ORC), lz4 or zstd, with a level where it has levels.
+    /// Codec of the files: none, snappy, gzip (zlib in ORC), brotli (not ORC), lz4 or zstd, with a level if it has
+    /// levels.
     #[arg(long, value_name = "CODEC[:LEVEL]")]
     pub(crate) compression: Option<Compression>,
     /// Parquet: rows in a row group.
     #[arg(long, value_name = "N", value_parser = value::positive)]
     pub(crate) row_group_rows: Option<usize>,
-    /// Encoded bytes in a row group (Parquet) or stripe (ORC) at most.
+    /// Maximum encoded bytes of a row group (Parquet) or stripe (ORC).
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) row_group_bytes: Option<u64>,
-    /// Approximate memory for files in progress: it bounds how many are written at a time. Default: 1 GiB.
+    /// Approximate memory for files that are being written; it limits their number. Default: 1 GiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
     #[command(flatten)]

@@ -37,13 +37,13 @@ options! {
 
     /// A target that exists: fail, replace it, add to it, or change it by key.
     MODE = new("mode", Choice, "copy sync").default("error").spark(SparkName::Method("mode"));
-    /// A name that is taken in a store of small files.
+    /// The action if a name exists in a store of small files.
     FILE_MODE = new("file_mode", Choice, FILES_WRITE).flag("mode").keyword("if_exists").python_values(&[("overwrite", "replace")]);
-    /// How TPC-H's columns are made.
+    /// The way to generate TPC-H's columns.
     TPCH_MODE = new("tpch_mode", Choice, "tpch").flag("mode").keyword("mode");
     /// Replace files and tables that exist.
     OVERWRITE = new("overwrite", Flag, "tpch");
-    /// The columns of the key.
+    /// The key columns.
     KEY = new("key", Names, "copy diff upsert delete verify sync").spark_option("key");
     /// A source with the keys of rows to be deleted.
     KEYS = new("keys", Text, "delete").not_in_python();
@@ -51,17 +51,17 @@ options! {
     RESUME = new("resume", Flag, "copy");
     /// A file of rejected rows.
     DEAD_LETTER = new("dead_letter", Text, "copy");
-    /// Rows a second.
+    /// Rows per second.
     MAX_RATE = new("max_rate", Number, "copy sync");
     /// Allow values to lose digits that the target's type does not hold.
     ALLOW_NARROWING = new("allow_narrowing", Flag, "copy sync");
     /// Read the target back and compare it.
     VERIFY = new("verify", Flag, "copy sync");
-    /// The column of incremental copies.
+    /// The column of the watermark of incremental copies.
     SINCE = new("since", Text, "copy");
-    /// The distance below the highest value in which rows may still arrive.
+    /// The distance below the watermark in which rows may still arrive.
     OVERLAP = new("overlap", Text, "copy");
-    /// Look for new versions again and again.
+    /// Send each new version until the command is stopped.
     FOLLOW = new("follow", Flag, "sync");
     /// Time between two checks of a table.
     INTERVAL = new("interval", Time, "sync").default("1s");
@@ -76,7 +76,7 @@ options! {
     PARAM = new("param", Text, "copy scan diff upsert delete compact").keyword("params");
     /// The order of the rows.
     ORDER_BY = new("order_by", Text, "copy scan");
-    /// The first rows only.
+    /// The maximum number of rows.
     LIMIT = new("limit", Number, "copy scan diff history");
     /// A version of a table.
     AT = new("at", Text, "copy scan diff upsert restore schema").spark_option("versionAsOf");
@@ -84,7 +84,7 @@ options! {
     SECOND_AT = new("second_at", Text, "diff");
     /// Count the differences, and print no row.
     SUMMARY = new("summary", Flag, "diff");
-    /// Rows of a batch, or of a checkpoint.
+    /// Rows of a batch.
     BATCH_ROWS = new("batch_rows", Number, "copy scan diff upsert sync").spark_option("batch_rows");
     /// The format of a source.
     INPUT_FORMAT = new("input_format", Choice, READ_TEXT).keyword("format").spark_option("format");
@@ -92,15 +92,15 @@ options! {
     TIMESTAMP_UNIT = new("timestamp_unit", Choice, READ).default("auto");
     /// One table of files that share few columns.
     UNION_COLUMNS = new("union_columns", Flag, "copy scan diff upsert schema");
-    /// A column with the name of the file that a row is from.
+    /// A column with the name of each row's file.
     FILE_NAME_COLUMN = new("file_name_column", Text, "copy scan diff upsert schema");
-    /// Print the plan instead of running it.
+    /// Print the plan without running it.
     EXPLAIN = new("explain", Flag, "scan sql upsert").not_in_python();
     /// Print the number of rows.
     COUNT = new("count", Flag, "scan").not_in_python();
     /// Print a checksum of the rows.
     CHECKSUM = new("checksum", Flag, "scan").not_in_python();
-    /// A name of a location in a query.
+    /// A name for a location in a query.
     RELATION = new("relation", Pairs, "sql").keyword("relations");
     /// The form of printed rows.
     ROW_FORMAT = new("row_format", Choice, "scan sql diff changes").flag("format").not_in_python();
@@ -109,11 +109,11 @@ options! {
 
     // CSV, TBL and JSON lines.
 
-    /// The character between fields.
+    /// The field delimiter.
     DELIMITER = new("delimiter", Text, READ_TEXT).spark_option("delimiter");
-    /// The character around fields.
+    /// The quote character.
     QUOTE = new("quote", Text, READ_TEXT).spark_option("quote");
-    /// The character that makes the next one literal.
+    /// The escape character inside quotes.
     ESCAPE = new("escape", Text, READ_TEXT).spark_option("escape");
     /// A text that means null.
     NULL_STRING = new("null_string", Names, READ_TEXT).keyword("null_strings").spark_option("null_string");
@@ -125,9 +125,9 @@ options! {
     SCHEMA = new("schema", Text, READ_TEXT).spark_option("csv_schema");
     /// Rows that types are inferred from.
     INFER_ROWS = new("infer_rows", Number, READ_TEXT).spark_option("infer_rows");
-    /// The handling of a row that does not fit: fail, skip it, or put nulls.
+    /// The action for a malformed row: fail, skip it, or set null.
     ON_BAD_ROW = new("on_bad_row", Choice, READ_TEXT).default("error");
-    /// Lines that are skipped before the names, or before the first row.
+    /// Lines to skip at the start of each file.
     SKIP_ROWS = new("skip_rows", Number, READ_TEXT).default("0").spark_option("skip_rows");
     /// The prefix of lines that are not rows.
     COMMENT = new("comment", Text, READ_TEXT).spark_option("comment");
@@ -135,13 +135,13 @@ options! {
     DATE_FORMAT = new("date_format", Text, READ_TEXT).spark_option("date_format");
     /// The format of timestamps.
     TIMESTAMP_FORMAT = new("timestamp_format", Text, READ_TEXT).spark_option("timestamp_format");
-    /// Numbers have a comma for a point.
+    /// Numbers have a decimal comma.
     DECIMAL_COMMA = new("decimal_comma", Flag, READ_TEXT).spark_option("decimal_comma");
     /// The encoding of text.
     ENCODING = new("encoding", Text, READ_TEXT).spark_option("encoding");
-    /// The character between fields of a target.
+    /// The field delimiter of a target.
     OUTPUT_DELIMITER = new("output_delimiter", Text, "copy");
-    /// No line of names in a target.
+    /// No header line in a target.
     OUTPUT_NO_HEADER = new("output_no_header", Off, "copy").keyword("output_header");
 
     // Writing.
@@ -169,7 +169,7 @@ options! {
 
     // Delta tables.
 
-    /// Columns that divide the files of a new table.
+    /// The partition columns of a new table.
     PARTITION_BY = new("partition_by", Names, "copy upsert").spark_option("partition_by");
     /// A property of a new table.
     TABLE_PROPERTY = new("table_property", Pairs, "copy upsert").keyword("table_properties").spark(SparkName::Prefix("table."));
@@ -183,9 +183,9 @@ options! {
     ON_DUPLICATE = new("on_duplicate", Choice, "upsert").default("last").spark(SparkName::OtherValues("sequence"));
     /// The way to merge values with those of the table.
     MERGE = new("merge", Pairs, "upsert");
-    /// Leave rows with known keys unchanged.
+    /// Only insert rows with new keys.
     INSERT_ONLY = new("insert_only", Flag, "upsert");
-    /// Give a table deletion vectors.
+    /// Enable deletion vectors on a table.
     ENABLE_DELETION_VECTORS = new("enable_deletion_vectors", Flag, "upsert delete");
     /// Read files of other stores that a table's log names.
     ALLOW_FOREIGN_PATHS = new("allow_foreign_paths", Flag, EVERY_JOB).setting().spark_option("storage.allow_foreign_paths");
@@ -213,7 +213,7 @@ options! {
     ZORDER = new("zorder", Names, "compact");
     /// Compact only a table that needs it.
     AUTO = new("auto", Flag, "compact");
-    /// The time for which removed files stay.
+    /// The retention of removed files.
     RETAIN = new("retain", Time, "vacuum");
     /// Show the changes without making them.
     DRY_RUN = new("dry_run", Flag, "copy upsert delete alter compact vacuum sync");
@@ -221,9 +221,9 @@ options! {
     ALLOW_SHORT_RETENTION = new("allow_short_retention", Flag, "vacuum");
     /// Read all values.
     DEEP = new("deep", Flag, "verify");
-    /// Repair what sound files prove.
+    /// Repair damage if undamaged files prove the correct state.
     REPAIR = new("repair", Flag, "verify");
-    /// Give the commit of an empty last entry up.
+    /// Abandon the commit of an empty last entry.
     DROP_EMPTY_ENTRY = new("drop_empty_entry", Flag, "verify");
     /// The first version of changes.
     FROM = new("from", Number, "changes").keyword("first").spark_option("startingVersion");
@@ -247,13 +247,13 @@ options! {
 
     /// Threads that decode and encode.
     THREADS = new("threads", Number, EVERY_JOB).spark_option("threads");
-    /// Ranges closer than this become one request.
+    /// Ranges that are closer than this are merged into one request.
     MIN_SEEK_SIZE = new("min_seek_size", Bytes, EVERY_JOB).spark_option("min_seek_size");
     /// Longer spans are split into requests of this size.
     MAX_REQUEST_SIZE = new("max_request_size", Bytes, EVERY_JOB);
     /// Limit of concurrent requests.
     MAX_REQUESTS_IN_FLIGHT = new("max_requests_in_flight", Number, EVERY_JOB).spark_option("max_requests_in_flight");
-    /// The fraction of unwanted bytes from which wanted bytes are copied out of a merged request.
+    /// The ratio of gap bytes to requested bytes above which the requested bytes are copied out of a merged request.
     EXTRA_BYTES_TOLERANCE = new("extra_bytes_tolerance", Number, EVERY_JOB);
     /// Bytes read ahead of decoding.
     PREFETCH_SIZE = new("prefetch_size", Bytes, EVERY_JOB);
@@ -274,7 +274,7 @@ options! {
     TRANSFORM = new("transform", Names, FILES).keyword("transforms");
     /// Metadata of a file.
     METADATA = new("metadata", Text, "files-put");
-    /// Folders with all that is in them.
+    /// Folders with their files.
     RECURSIVE = new("recursive", Flag, "files-ls files-rm").not_in_python();
     /// Sizes and times in addition to names.
     LONG = new("long", Flag, "files-ls").not_in_python();
