@@ -298,7 +298,7 @@ def test_csv_dialect_and_bad_rows(tmp_path: Path) -> None:
 def test_rows_that_are_left_out_are_told(tmp_path: Path, name: str, text: str) -> None:
     source = tmp_path / name
     source.write_text(text)
-    warning = "1 row does not fit its columns and is left out"
+    warning = "1 row does not fit its columns and is skipped"
     done = ok("copy", source, tmp_path / "a.parquet", "--on-bad-row", "skip", "--json")
     assert (done.json["rows"], done.json["bad_rows"]) == (2, 1)
     assert warning in done.json["warnings"][0]
@@ -384,7 +384,7 @@ def test_a_place_without_a_table_is_told_as_such(parquet: Path, tmp_path: Path) 
 def test_a_proof_is_told(parquet: Path, tmp_path: Path) -> None:
     done = ok("copy", parquet, tmp_path / "x.orc", "--verify")
     checksum = ok("scan", parquet, "--checksum", "--json").json["checksum"]
-    assert f"verified: the target was read back, and has the rows that were sent (checksum {checksum})" in done.err
+    assert f"verified: the target has the rows that were sent (checksum {checksum})" in done.err
     assert "verified" not in ok("copy", parquet, tmp_path / "y.orc").err
     assert ok("copy", parquet, tmp_path / "z.orc", "--verify", "-q").err == ""
 
@@ -393,7 +393,7 @@ def test_a_copy_that_deletes_says_so(parquet: Path, tmp_path: Path) -> None:
     target = f"sqlite:{tmp_path / 'a.db'}#t"
     ok("copy", parquet, target, "--key", "id")
     done = ok("copy", parquet, target, "--mode", "delete", "--key", "id", "--where", "id < 2")
-    assert "deleted the rows of the keys in 2 rows: " in done.err
+    assert "deleted rows by 2 keys: " in done.err
     assert "copied" not in done.err
     assert lr.scan(target).count() == 998
 

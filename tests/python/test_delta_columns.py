@@ -227,8 +227,8 @@ def test_the_command_names_features_of_writers_alone_and_of_readers_too_before_i
         if "protocol" in entry
     )
     both, writers, done = features.stderr.decode().splitlines()[:3]
-    of_readers = both.removeprefix("after this change, readers and writers of the table have to support: ").split(", ")
-    of_writers = writers.removeprefix("after this change, writers of the table have to support: ").split(", ")
+    of_readers = both.removeprefix("after this change, readers and writers of the table must support: ").split(", ")
+    of_writers = writers.removeprefix("after this change, writers of the table must support: ").split(", ")
     assert sorted(of_readers) == sorted(protocol["readerFeatures"])
     known = {"appendOnly", "invariants"}
     assert sorted(of_writers) == sorted(set(protocol["writerFeatures"]) - set(protocol["readerFeatures"]) - known)
@@ -242,10 +242,10 @@ def test_the_command_says_what_readers_have_to_know_before_it_is_done(tmp_path: 
     made(folder)
     done = command("alter", folder, "--rename", "text=name", "--dry-run")
     assert (done.returncode, lr.Table(folder).version) == (0, 0)
-    assert b"would have to support: columnMapping" in done.stderr
+    assert b"would need to support: columnMapping" in done.stderr
     done = command("alter", folder, "--rename", "text=name", "--add-column", "x int", "--comment", "x=new")
     assert done.stderr.decode().splitlines()[:2] == [
-        "after this change, readers and writers of the table have to support: columnMapping",
+        "after this change, readers and writers of the table must support: columnMapping",
         "version 1 has the changes",
     ]
     answer = told("alter", folder, "--type", "x=bigint", "--drop", "count,place", "--set", "a=b")

@@ -281,7 +281,7 @@ def test_the_command(tmp_path: Path) -> None:
         {"_change_type": "delete", "id": 3, "a": "z", "b": 3, "_changed_columns": None},
         {"_change_type": "insert", "id": 4, "a": "w", "b": 4, "_changed_columns": None},
     ]
-    assert "1 inserted, 1 deleted, 1 changed, 1 the same; changed: a in 1 row, b in 1 row" in done.stderr
+    assert "1 inserted, 1 deleted, 1 changed, 1 the same; changed columns: a in 1 row, b in 1 row" in done.stderr
     summary = command(first, second, "--key", "id", "--summary", "--json")
     told = json.loads(summary.stdout)
     assert (summary.returncode, told["different"], told["changed_columns"]) == (1, True, {"a": 1, "b": 1})

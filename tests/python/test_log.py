@@ -190,7 +190,7 @@ def test_a_bad_directive_is_an_error(parquet: Path, tmp_path: Path) -> None:
     for text in (",,,", "\n", " "):
         done = run("copy", parquet, target, env={"LAKERACE_LOG": text})
         assert done.code == 2
-        assert "is not a directive of the log" in done.err
+        assert "is not a valid log directive" in done.err
         assert not target.exists()
 
 
@@ -198,7 +198,7 @@ def test_a_file_without_a_log_is_told(parquet: Path, tmp_path: Path) -> None:
     path = tmp_path / "log"
     for text in ("off", "lakerace_io=off"):
         done = ok("scan", parquet, "--count", "-q", "--log-file", path, env={"LAKERACE_LOG": text})
-        assert done.err == f"warning: LAKERACE_LOG switches the log off, and {path} gets no line\n"
+        assert done.err == f"warning: LAKERACE_LOG switches the log off: {path} is not written\n"
         assert not path.exists()
     # -v is above the variable.
     assert ok("scan", parquet, "--count", "-v", "--log-file", path, env={"LAKERACE_LOG": "off"}).out == "1000\n"
@@ -217,7 +217,7 @@ def test_a_log_that_cannot_be_opened_is_an_error(parquet: Path, tmp_path: Path, 
 def test_a_full_disk_is_told_once(parquet: Path) -> None:
     done = ok("scan", parquet, "--checksum", "--log-file", "/dev/full")
     assert [line for line in done.err.splitlines() if "/dev/full" in line] == [
-        "warning: the log /dev/full has gaps, the command goes on: No space left on device (os error 28)"
+        "warning: the log /dev/full has gaps (the command continues): No space left on device (os error 28)"
     ]
     assert done.out == ok("scan", parquet, "--checksum").out
 
@@ -284,7 +284,7 @@ def test_a_log_is_never_appended_to_data(parquet: Path, tmp_path: Path) -> None:
             done = run(*words, "--log-file", path, "--json")
             assert done.code == 2
             assert done.error["place"] == str(path)
-            assert "give the log a file of its own" in done.err
+            assert "name a separate file for the log" in done.err
     assert [path.read_bytes() for path in files] == before
     assert ok("scan", table, "--count").out == "1000\n"
 

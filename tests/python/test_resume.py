@@ -275,7 +275,7 @@ def test_a_delta_table_of_one_commit_is_known_again(tmp_path: Path, source: Path
     [
         ("error", "replace its rows with --mode overwrite,", ["--mode", "overwrite", "--resume"], ROWS),
         ("error", "--mode append without --resume", ["--mode", "append"], ROWS + 1),
-        ("append", "leave out --resume", ["--mode", "append"], ROWS + 1),
+        ("append", "omit --resume", ["--mode", "append"], ROWS + 1),
     ],
 )
 def test_a_delta_table_of_another_load_says_what_helps(
@@ -320,5 +320,5 @@ def test_a_load_that_is_complete_says_so(tmp_path: Path) -> None:
     table = tmp_path / "table"
     ok("copy", tmp_path / "rows.csv", f"delta:{table}")
     done = ok("copy", tmp_path / "rows.csv", table, "--mode", "append", "--resume")
-    assert "2 rows of this load were in the target already, and are not copied again" in done.err
+    assert "skipped 2 rows of this load: the target already has them" in done.err
     assert pl.read_delta(str(table)).height == 2

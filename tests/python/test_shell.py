@@ -50,7 +50,7 @@ def test_other_shells_have_scripts(shell: str, expected: str) -> None:
 
 def test_a_script_is_no_json() -> None:
     error = run("completions", "bash", "--json").error
-    assert (error["exit_code"], error["advice"]) == (2, "leave --json out")
+    assert (error["exit_code"], error["advice"]) == (2, "omit it")
 
 
 def test_each_command_has_a_manual_page(tmp_path: Path) -> None:

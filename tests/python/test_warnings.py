@@ -196,7 +196,7 @@ def test_a_failed_compaction_is_told_by_the_awaiting_task(
 
     monkeypatch.setattr(lr.Table, "compact", fail)
     target = f"delta:{tmp_path / 't'}"
-    text = "the rows are written, but compacting failed: another writer"
+    text = "the rows were written, but the compaction failed: another writer"
     lr.copy(pa.table({"id": [1]}), target, auto_compact=True)
     assert lines(caught, text) == [here() - 1]
 

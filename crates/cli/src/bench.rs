@@ -15,10 +15,8 @@ pub(crate) fn arguments(args: &[OsString]) -> Option<&[OsString]> {
 pub(crate) fn run(rest: &[OsString], host: &Host<'_>) -> Result<u8> {
     match host.bench {
         Some(bench) => Ok(bench(rest)),
-        None => Err(Error::unsupported("the bench is not installed next to this command").advice(
-            "install lakerace and lakerace-bench with pip (pip install . ./bench in the sources), then run \
-                     their `lakerace bench`",
-        )),
+        None => Err(Error::unsupported("the Python package lakerace-bench is not installed")
+            .advice("run `pip install . ./bench` in the source code, then the `lakerace bench` of that environment")),
     }
 }
 

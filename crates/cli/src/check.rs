@@ -27,7 +27,7 @@ fn print(check: &LocationCheck) -> Result<()> {
     line("location", &check.location)?;
     line("store", &check.store)?;
     let region = check.region.as_ref().map(|region| match check.region_source {
-        Some(RegionSource::Amazon) => format!("{region} (asked of Amazon)"),
+        Some(RegionSource::Amazon) => format!("{region} (requested from Amazon)"),
         Some(RegionSource::Settings) | None => region.clone(),
     });
     let named = [("credentials", &check.credentials), ("region", &region), ("endpoint", &check.endpoint)];
@@ -37,13 +37,13 @@ fn print(check: &LocationCheck) -> Result<()> {
         }
     }
     if let Some(seconds) = check.clock_skew_seconds {
-        line("clock", &format!("{seconds:+} s against the server's"))?;
+        line("clock", &format!("{seconds:+} s relative to the server"))?;
     }
     for right in &check.rights {
         let outcome = match right.outcome {
             RightOutcome::Allowed => "yes",
             RightOutcome::Denied => "denied",
-            RightOutcome::Unsupported => "not there",
+            RightOutcome::Unsupported => "not supported",
             RightOutcome::Failed => "failed",
             RightOutcome::NotTried => "not tried",
         };
@@ -55,11 +55,11 @@ fn print(check: &LocationCheck) -> Result<()> {
     }
     for (name, rate) in [("writes", check.write_bytes_per_second), ("reads", check.read_bytes_per_second)] {
         if let Some(rate) = rate {
-            line(name, &format!("{}/s by one request", human::bytes(rate as u64)))?;
+            line(name, &format!("{}/s (one request)", human::bytes(rate as u64)))?;
         }
     }
     for advice in &check.advice {
-        line("to do", advice)?;
+        line("advice", advice)?;
     }
     out.flush().map_err(|e| Error::from(e).at("standard output"))
 }

@@ -16,7 +16,7 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
     if args.target == STANDARD_STREAM && session.global.json {
         return Err(Error::usage("rows and JSON can't both go to standard output")
             .at(&args.target)
-            .advice("name a file, or leave --json out"));
+            .advice("name a file, or omit --json"));
     }
     let options = CopyOptions {
         read: ReadOptions {
@@ -56,15 +56,15 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
     }
     if written.skipped > 0 {
         let skipped = human::plural(written.skipped, "row");
-        session.note(&format!("{skipped} of this load were in the target already, and are not copied again"));
+        session.note(&format!("skipped {skipped} of this load: the target already has them"));
     }
-    if written.rejected > 0 {
+    if let (1.., Some(file)) = (written.rejected, &args.load.dead_letter) {
         let rejected = human::plural(written.rejected, "row");
-        session.note(&format!("{rejected} rejected: see the file of --dead-letter"));
+        session.note(&format!("rejected {rejected}: see {}", file.display()));
     }
     // A first run without rows writes a target, too.
     if options.load.since.is_some() && written.rows == 0 && written.version.is_none() && written.files.is_empty() {
-        session.note("nothing is new since the last run, so nothing was written");
+        session.note("no new rows since the last run: nothing was written");
         more["unchanged"] = json!(true);
     }
     if let Some(version) = written.version {
@@ -74,13 +74,11 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         }
     }
     if let Some(checksum) = &written.checksum {
-        session.note(&format!(
-            "verified: the target was read back, and has the rows that were sent (checksum {checksum})"
-        ));
+        session.note(&format!("verified: the target has the rows that were sent (checksum {checksum})"));
     }
     // A key may have no row in the target.
-    let verb = if options.mode == WriteMode::Delete { "deleted the rows of the keys in" } else { "copied" };
-    session.done(verb, written.rows, more)
+    let (verb, noun) = if options.mode == WriteMode::Delete { ("deleted rows by", "key") } else { ("copied", "row") };
+    session.done_counted(verb, noun, written.rows, more)
 }
 
 /// Columns that a note names at most.
@@ -92,8 +90,12 @@ fn made_nullable(columns: &[String], keeps: bool) -> String {
     if columns.len() > NAMED_AT_MOST {
         names += &format!(" and {} more", columns.len() - NAMED_AT_MOST);
     }
-    let why = if keeps { "Delta has no NOT NULL there" } else { "--keep-not-null keeps it, for fewer readers" };
-    format!("NOT NULL in the source, nullable in the new table: {names} ({why})")
+    let why = match keeps {
+        true => "Delta has no NOT NULL there",
+        false => "--keep-not-null keeps NOT NULL, but fewer readers support the table",
+    };
+    let (noun, verb) = if columns.len() == 1 { ("column", "is") } else { ("columns", "are") };
+    format!("{noun} {names} {verb} NOT NULL in the source and nullable in the new table ({why})")
 }
 
 /// The options of a load into a database.

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &DemoArgs, session: &Session) -> Result<()> {
             sums.push(("S3", demo.checksum("checksum S3", &target, &of_files)?));
             demo.filter("scan S3 with a filter", &target)?;
         }
-        None => session.note("S3 is skipped: name a folder with --s3 s3://bucket/demo/ or LAKERACE_DEMO_S3"),
+        None => session.note("skipped S3: pass a folder with --s3 s3://bucket/demo/ or LAKERACE_DEMO_S3"),
     }
     for (name, sum) in &sums {
         if *sum != expected {
@@ -170,7 +170,7 @@ impl DemoRun<'_> {
             ("requests", Arc::new(self.steps.iter().map(|s| Some(s.requests)).collect::<UInt64Array>())),
             ("seconds", Arc::new(self.steps.iter().map(|s| Some(round(s.seconds, 1e3))).collect::<Float64Array>())),
             ("MB/s", Arc::new(self.steps.iter().map(|s| Some(round(rate(s), 1.0))).collect::<Float64Array>())),
-            ("price", text(|s| human::dollars(s.cost_usd))),
+            ("cost", text(|s| human::dollars(s.cost_usd))),
         ];
         let batch = RecordBatch::try_from_iter(fields).map_err(Error::unexpected)?;
         let mut table = TablePrinter::new(Box::new(PipeStdout::lock()), batch.schema(), None);

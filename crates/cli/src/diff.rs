@@ -51,9 +51,9 @@ pub(crate) fn run(args: &DiffArgs, session: &Session) -> Result<u8> {
 fn words(found: &Diff) -> String {
     let Diff { first_rows, second_rows, inserted, deleted, changed, unchanged, .. } = found;
     let mut text = format!(
-        "A has {}, B {}: {} inserted, {} deleted, {} changed, {} the same",
+        "A has {}, B has {}: {} inserted, {} deleted, {} changed, {} the same",
         human::plural(*first_rows, "row"),
-        human::count(*second_rows),
+        human::plural(*second_rows, "row"),
         human::count(*inserted),
         human::count(*deleted),
         human::count(*changed),
@@ -62,7 +62,7 @@ fn words(found: &Diff) -> String {
     if !found.changed_columns.is_empty() {
         let counts =
             found.changed_columns.iter().map(|(name, rows)| format!("{name} in {}", human::plural(*rows, "row")));
-        text += &format!("; changed: {}", counts.collect::<Vec<_>>().join(", "));
+        text += &format!("; changed columns: {}", counts.collect::<Vec<_>>().join(", "));
     }
     for (side, names) in [("A", &found.first_columns), ("B", &found.second_columns)] {
         if !names.is_empty() {

@@ -134,7 +134,7 @@ fn open(store: &FilesStore, command: &FilesCommand, session: &Session) -> Result
             | FilesCommand::Mount(_)
     );
     if store.location == "memory:" {
-        return Err(Error::usage("a store in memory ends with the command, and its files with it")
+        return Err(Error::usage("is not allowed here: the store would be lost when the command ends")
             .at("memory:")
             .advice("name a file or folder; in Python, a store in memory lasts until it is closed"));
     }
@@ -143,9 +143,9 @@ fn open(store: &FilesStore, command: &FilesCommand, session: &Session) -> Result
         && encoding.is_some_and(|encoding| encoding.pack_size.is_some())
         && Path::new(store.location.trim_start_matches("sqlite:")).is_file()
     {
-        return Err(Error::usage(format!("{PACK_SIZE} does not apply: the store exists, and one file is put"))
+        return Err(Error::usage(format!("{PACK_SIZE} does not apply to a put into an existing store"))
             .at(&store.location)
-            .advice("leave it out; `lakerace files import` puts files into blocks of this size"));
+            .advice("omit it, or use `lakerace files import`"));
     }
     let key = store.key_file.as_deref().map(read_key).transpose()?;
     let options = Options {
@@ -219,9 +219,9 @@ fn put(args: &PutArgs, mut source: PutSource, opened: &OpenedStore<'_>) -> Resul
 
 fn get(args: &GetArgs, opened: &OpenedStore<'_>) -> Result<()> {
     if args.output.is_none() && opened.session.global.json {
-        return Err(Error::usage("the content and JSON can't both go to standard output")
+        return Err(Error::usage("the content and JSON can't both be written to standard output")
             .at(&args.name)
-            .advice("name a file with -o, or leave --json out"));
+            .advice("name a file with -o, or omit --json"));
     }
     let mut content = opened.store.open_read(&args.name).map_err(opened.named())?;
     let size = content.size();
@@ -331,7 +331,7 @@ fn counted(verb: &str, files: u64, bytes: u64) -> String {
 fn compact(opened: &OpenedStore<'_>) -> Result<()> {
     let done = opened.store.compact_with(&mut opened.progress())?;
     let (before, after) = (human::bytes(done.bytes_before), human::bytes(done.bytes_after));
-    opened.done(&format!("{before} became {after}"), 0, json!(done))
+    opened.done(&format!("compacted {before} to {after}"), 0, json!(done))
 }
 
 /// Serves a mount until it is unmounted: by others, or as the job is cancelled.
@@ -340,7 +340,9 @@ fn mount(args: &MountArgs, opened: &OpenedStore<'_>) -> Result<()> {
     let tell = Box::new(|message: &str| stderr::line(&printable(message)));
     let mounted = Mount::new(Arc::clone(&opened.store), &args.directory, &options, tell)?;
     let place = args.directory.display();
-    opened.session.note(&format!("{} is mounted at {place} until umount {place} or Ctrl-C", opened.store.location()));
+    opened
+        .session
+        .note(&format!("{} is mounted at {place}; end it with `umount {place}` or Ctrl-C", opened.store.location()));
     while !mounted.is_ended() && !opened.session.job.is_cancelled() {
         std::thread::sleep(MOUNT_POLL);
     }

@@ -24,7 +24,7 @@ pub(crate) fn cancels(job: &Job) {
                 job.cancel();
                 // If the system starts no thread, the next signal ends the process.
                 let _ = std::thread::Builder::new().spawn(end_for_certain);
-                stderr::line("interrupted: cleaning up (Ctrl-C again kills)");
+                stderr::line("interrupted: cleaning up (press Ctrl-C again to kill)");
             }
             None => std::process::exit(ErrorKind::Cancelled.exit_code().into()),
         }

@@ -44,7 +44,7 @@ pub(crate) fn start(args: &LogArgs, command_line: &[OsString]) -> Result<Command
         if directives::are_off(&levels)
             && let Some(path) = &args.log_file
         {
-            let text = format!("warning: LAKERACE_LOG switches the log off, and {} gets no line", path.display());
+            let text = format!("warning: LAKERACE_LOG switches the log off: {} is not written", path.display());
             stderr::line(&printable(&text));
             return Ok(CommandLog { started: Instant::now(), exit_code: 0, has_sink: false });
         }

@@ -105,7 +105,7 @@ pub(crate) fn compacted_behind(compacted: Result<Compacted>, session: &Session) 
         Ok(compacted) => report(&compacted),
         Err(error) => {
             let text = error.text(Door::CommandLine).to_string();
-            session.note(&format!("the rows are written, but compacting failed: {text}"));
+            session.note(&format!("the rows were written, but the compaction failed: {text}"));
             json!({ "error": text })
         }
     }
@@ -129,7 +129,7 @@ fn words(compacted: &Compacted) -> String {
     let mut text = match compacted.version {
         None => "nothing to compact".to_owned(),
         Some(version) => format!(
-            "version {version}: {} ({}) became {} ({}), {} dropped",
+            "version {version}: merged {} ({}) into {} ({}), dropped {}",
             human::plural(*files_removed, "file"),
             human::bytes(compacted.bytes_removed),
             human::plural(*files_added, "file"),
@@ -138,7 +138,10 @@ fn words(compacted: &Compacted) -> String {
         ),
     };
     if *given_up > 0 {
-        text += &format!("; {} left, which other writers kept changing", human::plural(*given_up, "group"));
+        let (groups, were) = if *given_up == 1 { ("group", "was") } else { ("groups", "were") };
+        let given_up = human::count(*given_up);
+        text +=
+            &format!("; {given_up} {groups} of files {were} not compacted, because other writers kept changing them");
     }
     text
 }

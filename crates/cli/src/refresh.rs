@@ -27,7 +27,7 @@ pub(crate) fn run(args: &TpchArgs, session: &Session) -> Result<()> {
 fn options(args: &TpchArgs) -> Result<ApplyOptions> {
     if args.format.is_some_and(|format| format != TpchFormat::Delta) {
         return Err(Error::usage("refresh streams are applied to Delta tables")
-            .advice("leave --format out, or leave --apply out to write the streams to files"));
+            .advice("omit --format, or omit --apply to write the streams to files"));
     }
     let write = WriteOptions {
         compression: args.compression,
@@ -52,7 +52,7 @@ fn words(stream: &AppliedStream) -> String {
     let rest = match stream.outcome {
         StreamOutcome::AlreadyApplied => return format!("stream {number}: already applied"),
         StreamOutcome::Applied => "",
-        StreamOutcome::Completed => ", the rest was already done",
+        StreamOutcome::Completed => "; an earlier run had already applied the rest",
     };
     format!(
         "stream {number}: {} with {} inserted, {} with {} deleted, {}{rest}",

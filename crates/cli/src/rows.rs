@@ -43,7 +43,7 @@ impl RowSink {
     pub(crate) fn stdout(format: RowFormat, schema: SchemaRef) -> Result<Self> {
         let out: Box<dyn Write> = match (format, terminal::is_stdout()) {
             (RowFormat::Arrow, true) => {
-                return Err(Error::usage("Arrow IPC is binary, and standard output is a terminal")
+                return Err(Error::usage("Arrow IPC is binary and can't be written to a terminal")
                     .advice("name a file with -o, or redirect the output to a file or a program"));
             }
             (RowFormat::Csv | RowFormat::Jsonl, true) => Box::new(EscapedWriter::new(PipeStdout::lock())),
@@ -174,7 +174,7 @@ pub(crate) fn encoding(error: ArrowError) -> Error {
         ArrowError::NotYetImplemented(message) => Error::unsupported(message),
         ArrowError::InvalidArgumentError(message) | ArrowError::JsonError(message) => {
             Error::unsupported(format!("these rows can't be written in this format: {message}"))
-                .advice("choose --format arrow, or leave the column out with --columns")
+                .advice("choose --format arrow, or exclude the column by --columns")
         }
         other => Error::unexpected(other),
     }

@@ -125,7 +125,7 @@ impl<'a> RowTarget<'a> {
             return Err(Error::usage(format!("{} does not write .{ending} files", self.command)).at(target).advice(
                 match self.command {
                     "scan" => "use `lakerace copy`, which compresses by the file name's ending",
-                    _ => "write a file without it, and pack that",
+                    _ => "write an uncompressed file, and compress it",
                 },
             ));
         }
@@ -141,12 +141,14 @@ impl<'a> RowTarget<'a> {
             _ if FileFormat::of_file_name(target).is_some() => {
                 Err(Error::usage(format!("{} does not write .{ending} files", self.command)).at(target).advice(
                     match self.command {
-                        "scan" => "use `lakerace copy`, or give --format",
-                        _ => "name a .csv, .jsonl or .arrow file, which `lakerace copy` makes another format of",
+                        "scan" => "use `lakerace copy`, or pass --format",
+                        _ => "name a .csv, .jsonl or .arrow file, and convert it with `lakerace copy`",
                     },
                 ))
             }
-            _ => Err(Error::usage("the name of the file does not give its format").at(target).advice("give --format")),
+            _ => {
+                Err(Error::usage("the format can't be inferred from the file name").at(target).advice("pass --format"))
+            }
         }
     }
 }

@@ -43,7 +43,13 @@ fn print(schema: &SchemaReport) -> Result<()> {
     table.finish()?;
     let info = &schema.info;
     let rows = info.rows.map_or_else(|| "unknown".to_owned(), human::count);
-    let units = info.units.map(|n| format!(", units: {}", human::count(n))).unwrap_or_default();
+    let units = match (info.format.as_str(), info.units) {
+        ("parquet", Some(n)) => format!(", row groups: {}", human::count(n)),
+        ("orc", Some(n)) => format!(", stripes: {}", human::count(n)),
+        // Text files are not divided: their number has been printed.
+        (_, Some(n)) if n != info.files => format!(", units: {}", human::count(n)),
+        _ => String::new(),
+    };
     let files = human::plural(info.files, "file");
     let line = format!("format: {}, rows: {rows}, {files}, {}{units}", info.format, human::bytes(info.bytes));
     let mut out = PipeStdout::lock();

@@ -15,8 +15,8 @@ use crate::progress::Progress;
 use crate::value::{BatchRowCount, ColumnList, QuoteCharacter};
 use crate::{human, interrupt, log, shown, stderr, stdout};
 
-/// The first words of the report of a command that was only checked.
-pub(crate) const CHECKED: &str = "checked, and nothing was written";
+/// The first words of the report of a dry run.
+pub(crate) const CHECKED: &str = "dry run, nothing was written";
 
 pub(crate) struct Session {
     pub(crate) global: GlobalOptions,
@@ -61,8 +61,13 @@ impl Session {
 
     /// Ends the command: with `--json` the report and `more` as one object on stdout, else a summary on stderr.
     pub(crate) fn done(&self, verb: &str, rows: u64, more: impl Serialize) -> Result<()> {
+        self.done_counted(verb, "row", rows, more)
+    }
+
+    /// Ends a command whose summary counts rows under another noun, such as keys.
+    pub(crate) fn done_counted(&self, verb: &str, noun: &str, rows: u64, more: impl Serialize) -> Result<()> {
         let report = self.report(rows);
-        self.end(&report, &summary(verb, &report), more)
+        self.end(&report, &summary(verb, noun, &report), more)
     }
 
     /// Reports the end of a command that moves no rows: its summary counts none.
@@ -71,7 +76,7 @@ impl Session {
         self.end(&report, &format!("{verb}: {}", cost(&report)), more)
     }
 
-    /// Ends a command that was only checked: prints what it would do.
+    /// Ends a dry run: prints what the command would do.
     pub(crate) fn done_dry(&self, run: &DryRun) -> Result<()> {
         if !self.global.json {
             stdout::line(&shown::text(&run.to_string()))?;
@@ -192,8 +197,8 @@ pub(crate) fn storage_options(args: &StoreArgs) -> StorageOptions {
 }
 
 /// `read 52.1 MB in 12 requests, wrote …`, for people.
-pub(crate) fn summary(verb: &str, report: &Report) -> String {
-    let mut text = format!("{verb} {}", human::plural(report.rows, "row"));
+pub(crate) fn summary(verb: &str, noun: &str, report: &Report) -> String {
+    let mut text = format!("{verb} {}", human::plural(report.rows, noun));
     if report.bad_rows > 0 {
         text += &format!(", {}", human::plural(report.bad_rows, "bad row"));
     }
@@ -210,7 +215,7 @@ fn cost(report: &Report) -> String {
         text += &format!(", wrote {written} in {}", human::plural(requests.put, "request"));
     }
     if report.bytes_past_cache > 0 {
-        text += &format!(" ({} past the page cache)", human::bytes(report.bytes_past_cache));
+        text += &format!(" ({} bypassed the page cache)", human::bytes(report.bytes_past_cache));
     }
     let peak = human::bytes(report.peak_rss_bytes);
     text + &format!(", {}, peak {peak}, {}", human::seconds(report.wall_seconds), human::dollars(report.cost_usd))

@@ -12,7 +12,7 @@ use crate::stdout::PipeStdout;
 /// Prints the script that a shell completes by.
 pub(crate) fn completions(args: &CompletionsArgs, global: &GlobalOptions) -> Result<()> {
     if global.json {
-        return Err(Error::usage("a shell script is not JSON").advice("leave --json out"));
+        return Err(Error::usage("--json does not apply to completions").advice("omit it"));
     }
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command_line(), "lakerace", &mut script);

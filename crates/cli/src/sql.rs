@@ -53,8 +53,8 @@ pub(crate) fn run(args: &SqlArgs, session: &Session, host: &Host<'_>) -> Result<
     // Errors of the target are reported before anything is read.
     target.format()?;
     let engine = host.sql.ok_or_else(|| {
-        Error::unsupported("this command has no SQL engine: it comes with the Python package")
-            .advice("pip install \"lakerace[sql]\", and run the lakerace of that environment")
+        Error::unsupported("this build has no SQL engine")
+            .advice("run `pip install \"lakerace[sql]\"`, and use the `lakerace` command of that environment")
     })?;
     let query = SqlQuery {
         text: &args.query,

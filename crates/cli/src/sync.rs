@@ -57,8 +57,8 @@ fn told(run: &Synced) -> String {
         _ => String::new(),
     };
     let brought = match run.from_version {
-        None => format!("version {} is loaded: {rows}", run.version),
-        Some(from) if from == run.version => format!("version {from} is already loaded"),
+        None => format!("loaded version {}: {rows}", run.version),
+        Some(from) if from == run.version => format!("the target already has version {from}"),
         Some(from) if is_unchanged(run) => format!("from version {from} to {}: the rows are unchanged", run.version),
         Some(from) => {
             format!("from version {from} to {}: {rows} inserted or replaced, {} removed", run.version, run.deleted)

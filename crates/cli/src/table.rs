@@ -203,7 +203,7 @@ fn printable(text: &str) -> String {
 }
 
 fn formatting(error: ArrowError) -> Error {
-    Error::unsupported("a value can't be shown").because(error).advice("choose --format arrow")
+    Error::unsupported("a value can't be printed as text").because(error).advice("choose --format arrow")
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &TpchArgs, session: &Session) -> Result<()> {
     let target = if is_stream {
         if session.global.json {
             return Err(lakerace::Error::usage("rows and JSON can't both go to standard output")
-                .advice("name a folder, or leave --json out"));
+                .advice("name a folder, or omit --json"));
         }
         TpchTarget::Stream(Box::new(StdoutWriter::new()))
     } else {

@@ -115,13 +115,13 @@ impl FromStr for ThreadCount {
 
 /// A whole number, 0 included.
 pub(crate) fn number(text: &str) -> Result<u64> {
-    text.parse().map_err(|_| Error::usage(format!("{text:?} is not a whole number of 0 or more")))
+    text.parse().map_err(|_| Error::usage(format!("{text:?} is not a non-negative integer")))
 }
 
 /// A whole number above 0.
 pub(crate) fn positive(text: &str) -> Result<usize> {
     match text.parse() {
-        Ok(0) | Err(_) => Err(Error::usage(format!("{text:?} is not a whole number above 0"))),
+        Ok(0) | Err(_) => Err(Error::usage(format!("{text:?} is not a positive integer"))),
         Ok(n) => Ok(n),
     }
 }
@@ -143,7 +143,7 @@ pub(crate) fn positive_bytes(text: &str) -> Result<u64> {
 pub(crate) fn fraction(text: &str) -> Result<f64> {
     match text.parse::<f64>() {
         Ok(f) if f.is_finite() && f >= 0.0 => Ok(f),
-        _ => Err(Error::usage(format!("{text:?} is not a number of 0 or more"))),
+        _ => Err(Error::usage(format!("{text:?} is not a non-negative number"))),
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn retry_time(text: &str) -> Result<String> {
     let options: StorageOptions = [(RETRY_TIME_OPTION.to_owned(), text.to_owned())].into_iter().collect();
     match options.retry_time() {
         Ok(_) => Ok(text.to_owned()),
-        Err(_) => Err(Error::usage("not a time").advice("write a time such as 60s, 5m or 0s")),
+        Err(_) => Err(Error::usage(format!("{text:?} is not a duration")).advice("write one such as 60s, 5m or 0s")),
     }
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn key_value(text: &str) -> Result<(String, String)> {
 /// `NAME=LOCATION` of a query.
 pub(crate) fn relation(text: &str) -> Result<(String, String)> {
     match text.split_once('=') {
-        None | Some(("", _) | (_, "")) => Err(Error::usage(format!("{text:?} names no location: write name=location"))),
+        None | Some(("", _) | (_, "")) => Err(Error::usage(format!("{text:?} is not a relation: write NAME=LOCATION"))),
         Some((name, location)) => Ok((name.trim().to_owned(), location.to_owned())),
     }
 }
@@ -181,7 +181,7 @@ pub(crate) fn relation(text: &str) -> Result<(String, String)> {
 /// `K=V` of a table: names are taken as they stand.
 pub(crate) fn property(text: &str) -> Result<(String, String)> {
     match text.split_once('=') {
-        None | Some(("", _)) => Err(Error::usage(format!("{text:?} is not a property: write name=value"))),
+        None | Some(("", _)) => Err(Error::usage(format!("{text:?} is not a property: write NAME=VALUE"))),
         Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
     }
 }
@@ -194,7 +194,7 @@ pub(crate) fn merge(text: &str) -> Result<(String, MergeOperator)> {
     }
     match text.rsplit_once('=') {
         Some((name, how)) if !name.is_empty() => Ok((name.to_owned(), how.parse()?)),
-        _ => Err(Error::usage(format!("{text:?} does not say how a column is merged: write column=sum"))),
+        _ => Err(Error::usage(format!("{text:?} is not a merge rule: write COLUMN=HOW, such as price=sum"))),
     }
 }
 

@@ -30,9 +30,10 @@ pub(crate) fn run(args: &VerifyArgs, session: &Session) -> Result<u8> {
         session.done("verified", verified.rows, report(&verified))?;
         return Ok(0);
     }
-    let error = Error::corrupt(format!("{} left", human::plural(left, "damage"))).at(&args.table);
+    let remain = if left == 1 { "remains" } else { "remain" };
+    let error = Error::corrupt(format!("{} {remain}", human::plural(left, "problem"))).at(&args.table);
     if !session.global.json {
-        return Err(error.advice("each line above names the file and what to do"));
+        return Err(error.advice("each line above names the file and the next step"));
     }
     // The object has both: the damage, and the error.
     let mut more = report(&verified);
@@ -66,7 +67,8 @@ fn summary(verified: &Verified) -> String {
     }
     if *orphan_files > 0 {
         let bytes = human::bytes(*orphan_bytes);
-        text += &format!("; {} ({bytes}) that no version names", human::plural(*orphan_files, "file"));
+        let are = if *orphan_files == 1 { "is" } else { "are" };
+        text += &format!("; {} ({bytes}) {are} not part of any version", human::plural(*orphan_files, "file"));
     }
     text
 }

@@ -183,7 +183,7 @@ impl JobPlaces {
             Some((location, _)) => {
                 Err(Error::usage(format!("{LOG_FILE}: the command reads or writes this file: {location}"))
                     .at(file.display())
-                    .advice("give the log a file of its own"))
+                    .advice("name a separate file for the log"))
             }
         }
     }
@@ -258,7 +258,7 @@ impl JobPlaces {
             [] => "the rows are in memory".to_owned(),
             _ => kinds.join(", and "),
         };
-        Error::usage(format!("{option} does not apply: {own}")).advice(format!("leave it out; it applies to {places}"))
+        Error::usage(format!("{option} does not apply: {own}")).advice(format!("omit it; it applies to {places}"))
     }
 }
 

@@ -72,7 +72,7 @@ impl ImportSource {
             return Ok(Self::Directory);
         }
         let Some(kind) = args.source.to_str().and_then(ArchiveKind::from_name) else {
-            return Err(Error::usage("this is neither a directory nor an archive")
+            return Err(Error::usage("the source is neither a directory nor an archive")
                 .at(place)
                 .advice("archives end in .tar, .tar.gz, .tar.zst or .zip; put a single file with `files put`"));
         };

@@ -146,12 +146,12 @@ pub(super) fn verify(opened: &OpenedStore<'_>) -> Result<u8> {
         opened.session.note(&format!("{place}: {}", damage.problem));
     }
     for (one, other) in &verified.alike {
-        opened.session.note(&format!("{one} and {other} differ by Unicode normalisation only"));
+        opened.session.note(&format!("the names {one} and {other} differ only in their Unicode normalisation"));
     }
     if !verified.damage.is_empty() {
-        let error = Error::corrupt(format!("{} damaged", human::plural(verified.damage.len() as u64, "part")))
+        let error = Error::corrupt(human::plural(verified.damage.len() as u64, "damaged place"))
             .at(opened.store.location())
-            .advice("export the readable files, and put the files that are named again");
+            .advice("export the readable files, and put the named files again");
         if !opened.session.global.json {
             return Err(error);
         }

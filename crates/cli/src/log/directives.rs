@@ -74,7 +74,7 @@ fn parse(text: &str) -> Result<Targets> {
 fn no_directive(text: &str) -> Error {
     let levels = LEVELS.map(|(name, _)| name).join(", ");
     let advice = format!("write LEVEL or TARGET=LEVEL, such as info or lakerace_io=debug; levels are {levels}");
-    Error::usage(format!("{VARIABLE}: {text:?} is not a directive of the log")).advice(advice)
+    Error::usage(format!("{VARIABLE}: {text:?} is not a valid log directive")).advice(advice)
 }
 
 /// The error of a target that no event has.

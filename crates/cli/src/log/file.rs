@@ -30,8 +30,8 @@ pub(super) fn opened(path: &Path) -> Result<File> {
     if is_logged(&line) {
         return Ok(file);
     }
-    let message = format!("{LOG_FILE}: the file has other content than a log, which is appended to");
-    Err(Error::usage(message).at(path.display()).advice("give the log a file of its own"))
+    let message = format!("{LOG_FILE}: the file is not a log, so the log is not appended to it");
+    Err(Error::usage(message).at(path.display()).advice("name a separate file for the log"))
 }
 
 /// Returns true for the file that standard error goes to: `/dev/stderr` of a command with `2> file`.

@@ -52,7 +52,7 @@ impl LogSink {
                         && !self.has_failed.swap(true, Ordering::Relaxed)
                     {
                         let path = path.display();
-                        let text = format!("warning: the log {path} has gaps, the command goes on: {error}");
+                        let text = format!("warning: the log {path} has gaps (the command continues): {error}");
                         progress::above(|| stderr::line(&printable(&text)));
                     }
                 }

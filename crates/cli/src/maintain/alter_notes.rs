@@ -13,7 +13,7 @@ pub(super) struct AlterNotes {
 impl AlterNotes {
     /// Notes on a change that is about to be committed. It is announced again if another writer's commit has altered it.
     pub(super) fn announce(&mut self, planned: &Altered) -> Vec<String> {
-        let mut notes = features_notes(planned, "after this change, ", "have");
+        let mut notes = features_notes(planned, "after this change, ", "must support");
         if let Some(before) = self.announced.replace(planned.clone()) {
             let lacks = |name: &&String| !planned.features_added.contains(name);
             let others: Vec<&str> = before.features_added.iter().filter(lacks).map(String::as_str).collect();
@@ -38,9 +38,9 @@ impl AlterNotes {
             }
             None if !is_dry_run => vec!["the table already has these settings".to_owned()],
             None if altered.features_added.is_empty() => {
-                vec!["readers and writers would not have to support any other feature".to_owned()]
+                vec!["the change adds no features to the protocol".to_owned()]
             }
-            None => features_notes(altered, "", "would have"),
+            None => features_notes(altered, "", "would need to support"),
         }
     }
 
@@ -62,7 +62,7 @@ fn features_notes(altered: &Altered, when: &str, verb: &str) -> Vec<String> {
     [("readers and writers", both), ("writers", writers)]
         .into_iter()
         .filter(|(_, features)| !features.is_empty())
-        .map(|(who, features)| format!("{when}{who} of the table {verb} to support: {}", features.join(", ")))
+        .map(|(who, features)| format!("{when}{who} of the table {verb}: {}", features.join(", ")))
         .collect()
 }
 

@@ -18,8 +18,8 @@ fn an_announcement_names_consequences_and_no_outcome() {
     assert_eq!(
         notes.announce(&with_features(None, &["columnMapping"], &["checkConstraints"])),
         [
-            "after this change, readers and writers of the table have to support: columnMapping",
-            "after this change, writers of the table have to support: checkConstraints"
+            "after this change, readers and writers of the table must support: columnMapping",
+            "after this change, writers of the table must support: checkConstraints"
         ]
     );
     let made = Ok(with_features(Some(3), &["columnMapping"], &["checkConstraints"]));
@@ -39,7 +39,7 @@ fn a_retry_that_changes_the_outcome_is_told() {
         notes.announce(&with_features(None, &["columnMapping"], &[])),
         [
             "another writer has added deletionVectors in the meantime",
-            "after this change, readers and writers of the table have to support: columnMapping"
+            "after this change, readers and writers of the table must support: columnMapping"
         ]
     );
     let nothing = Ok(with_features(None, &[], &[]));
@@ -54,7 +54,7 @@ fn a_retry_that_changes_the_outcome_is_told() {
 fn a_dry_run_names_what_would_be() {
     let notes = AlterNotes::default();
     let planned = Ok(with_features(None, &["typeWidening"], &[]));
-    assert_eq!(notes.outcome(&planned, true), ["readers and writers of the table would have to support: typeWidening"]);
+    assert_eq!(notes.outcome(&planned, true), ["readers and writers of the table would need to support: typeWidening"]);
     let nothing = Ok(with_features(None, &[], &[]));
-    assert_eq!(notes.outcome(&nothing, true), ["readers and writers would not have to support any other feature"]);
+    assert_eq!(notes.outcome(&nothing, true), ["the change adds no features to the protocol"]);
 }
