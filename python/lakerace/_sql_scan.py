@@ -159,7 +159,7 @@ def check_types(schema: pyarrow.Schema, columns: Sequence[str] | None, location:
     for name in schema.names if columns is None else columns:
         kind = schema.field(name).type
         if pyarrow.types.is_duration(kind) and kind.unit == "ns":
-            advice = "leave the column out, or cast it in a copy: intervals of duckdb have microseconds"
+            advice = "exclude the column, or cast it in a copy: intervals of duckdb have microseconds"
             raise told(UnsupportedError, f"column {name!r} has durations of nanoseconds", location, advice)
 
 

@@ -200,7 +200,7 @@ def test_what_a_table_does_not_take_is_refused(tmp_path: Path, options: list[str
     source, folder = tmp_path / "rows.parquet", tmp_path / "table"
     pq.write_table(rows([1]), source)
     done = run("copy", source, f"delta:{folder}", "--since", "id", "--mode", "upsert", "--key", "id", *options)
-    assert (done.code, options[0] in done.err, "leave it out" in done.err) == (2, True, True), done.err
+    assert (done.code, options[0] in done.err, "omit it" in done.err) == (2, True, True), done.err
     assert not folder.exists()
 
 

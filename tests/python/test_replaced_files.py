@@ -157,21 +157,21 @@ def test_alter_without_options_says_which_there_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "kind"),
     [
-        ("scan", "--limit", "x"),
-        ("copy", "b.csv", "--limit", "1.5"),
-        ("changes", "--from", "x"),
-        ("changes", "--from", "0", "--to", "x"),
-        ("history", "--limit", "x"),
+        (("scan", "--limit", "x"), "non-negative"),
+        (("copy", "b.csv", "--limit", "1.5"), "non-negative"),
+        (("changes", "--from", "x"), "non-negative"),
+        (("changes", "--from", "0", "--to", "x"), "non-negative"),
+        (("history", "--limit", "x"), "positive"),
     ],
 )
-def test_an_option_that_is_no_number_says_what_it_takes(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_an_option_that_is_no_number_says_what_it_takes(tmp_path: Path, arguments: tuple[str, ...], kind: str) -> None:
     (tmp_path / "a.csv").write_text("a\n1\n")
     command, *rest = arguments
     done = run(command, "a.csv", *rest, cwd=tmp_path)
     assert done.code == 2
-    assert "is not a whole number" in done.err, done.err
+    assert f"is not a {kind} integer" in done.err, done.err
     assert "invalid digit" not in done.err
 
 

@@ -462,12 +462,12 @@ def test_a_schema_that_a_read_gives(spark: SparkSession, tmp_path: Path) -> None
     assert (frame.count(), read("n bigint, v string").count()) == (20, 21)
     for wrong in ("n int, v string", "n bigint", "v string, n bigint", "n bigint, v string, w int"):
         for options in ({}, {"versionAsOf": 0}):
-            with pytest.raises(AnalysisException, match=r"leave schema\(...\) out, and select or cast columns"):
+            with pytest.raises(AnalysisException, match=r"omit schema\(...\), and select or cast columns"):
                 read(wrong, **options).count()
     # Of files it chooses columns.
     lr.copy(str(table), tmp_path / "f.parquet")
     assert read("v string", tmp_path / "f.parquet").where("v = 'b'").collect() == [("b",)]
-    with pytest.raises(AnalysisException, match=r'the column "n" is bigint, not int: leave schema\(...\) out'):
+    with pytest.raises(AnalysisException, match=r'the column "n" is bigint, not int: omit schema\(...\)'):
         read("n int", tmp_path / "f.parquet").collect()
     # So it does of the fields of structs.
     nested = [{"l": [{"a": 1, "b": "x"}], "m": [("k", {"a": 2, "b": "y"})]}]
@@ -482,7 +482,7 @@ def test_a_schema_that_a_read_gives(spark: SparkSession, tmp_path: Path) -> None
         "m map<string, string>",
         "m map<int, struct<b: string>>",
     ):
-        with pytest.raises(AnalysisException, match=r'the column "[lm]" is .* leave schema\(...\) out'):
+        with pytest.raises(AnalysisException, match=r'the column "[lm]" is .* omit schema\(...\)'):
             read(wrong, tmp_path / "n.parquet").collect()
 
 

@@ -111,7 +111,7 @@ def test_tables_by_name(spark: SparkSession, tmp_path: Path) -> None:
     assert lr.scan(tmp_path / "copy").count() == 4
     # Options of a query count beside those of the catalog.
     assert spark.read.option("where", "id = 1").table("named.copy").count() == 2
-    with pytest.raises(Exception, match="leave LOCATION out"):
+    with pytest.raises(Exception, match="omit LOCATION"):
         spark.sql(f"CREATE TABLE named.other (id BIGINT) LOCATION '{tmp_path / 'elsewhere'}'")
     spark.conf.set("spark.sql.catalog.url", "lakerace.spark.LakeraceCatalog")
     spark.conf.set("spark.sql.catalog.url.warehouse", f"file:{tmp_path}")
@@ -247,7 +247,7 @@ def test_declarations_that_do_not_apply(spark: SparkSession, tmp_path: Path) -> 
     for create, message in (
         (
             lambda: spark.sql(f"CREATE TABLE {table} USING parquet AS SELECT 1 AS id"),
-            "USING parquet: .* leave USING out",
+            "USING parquet: .* omit USING",
         ),
         (lambda: spark.sql(f"CREATE TABLE {table} (id INT) USING csv OPTIONS (header 'true')"), "USING csv"),
         (lambda: rows.writeTo(table).using("orc").create(), "USING orc"),

@@ -93,8 +93,8 @@ def test_add_columns(spark: SparkSession, shop: str, tmp_path: Path) -> None:
     with pytest.raises(Exception, match=r"EXCEED_LIMIT_LENGTH|length"):
         spark.sql(f"INSERT INTO {shop} VALUES (101, 1, 'new', 1.5, array('a'), 'abcd')").collect()
     refused(spark, f"ALTER TABLE {shop} ADD COLUMN (price INT)", "already exists|ALREADY_EXISTS")
-    refused(spark, f"ALTER TABLE {shop} ADD COLUMN (z INT NOT NULL)", "leave NOT NULL out")
-    refused(spark, f"ALTER TABLE {shop} ADD COLUMN (z INT FIRST)", "leave FIRST or AFTER out")
+    refused(spark, f"ALTER TABLE {shop} ADD COLUMN (z INT NOT NULL)", "omit NOT NULL")
+    refused(spark, f"ALTER TABLE {shop} ADD COLUMN (z INT FIRST)", "omit FIRST or AFTER")
     refused(spark, f"ALTER TABLE {shop} DROP COLUMN text", "columnMapping.mode=name")
     refused(spark, f"ALTER TABLE {shop} RENAME COLUMN text TO words", "columnMapping.mode=name")
     refused(
@@ -214,7 +214,7 @@ def test_overwrites_of_partitions(spark: SparkSession, shop: str, tmp_path: Path
         frame.where("p = 3").writeTo(shop).overwrite(f.col("p") == 2)
     with pytest.raises(Exception, match=r"partition columns \(p\)"):
         frame.writeTo(shop).overwrite(f.col("id") == 2)
-    with pytest.raises(Exception, match="leave one of them out"):
+    with pytest.raises(Exception, match="omit one of them"):
         frame.writeTo(shop).option("replaceWhere", "p = 2").overwrite(f.col("p") == 2)
     with pytest.raises(Exception, match=r"partition columns \(p\)"):
         frame.write.format("lakerace").mode("overwrite").option("replaceWhere", "id = 2").save(str(tmp_path / "t"))

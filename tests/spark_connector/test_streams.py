@@ -125,7 +125,7 @@ def test_starts(spark: SparkSession, tmp_path: Path) -> None:
     [
         ({"versionAsOf": 0}, "give startingVersion"),
         ({"startingVersion": 0, "startingTimestamp": "2000-01-01"}, "give one of the options"),
-        ({"maxFilesPerTrigger": 0}, "a whole number above 0"),
+        ({"maxFilesPerTrigger": 0}, "a positive integer"),
         ({"maxBytesPerTrigger": "many"}, "give bytes above 0"),
         ({"skipChangeCommits": "true", "ignoreChanges": "true"}, "give one of them"),
         ({"readChangeFeed": "true", "startingVersion": 0, "endingVersion": 0}, "no option .endingVersion"),

@@ -423,7 +423,7 @@ def test_what_files_cannot_be_shows_before_tasks_run(spark: SparkSession, tmp_pa
     for named, path, options, told in (
         ([], "/new", {"format": "parquet"}, r"a file can't be appended to.*name a folder, with / at the end"),
         ([], "/new.parquet", {}, "a file can't be appended to"),
-        (["name"], "/new/", {"format": "parquet"}, r"only a Delta table has partitions.*leave partitionBy\(...\)"),
+        (["name"], "/new/", {"format": "parquet"}, r"only a Delta table has partitions.*omit partitionBy\(...\)"),
         ([], "/new/", {"format": "parquet", "partition_by": "name"}, "only a Delta table has partitions"),
         ([], "/new/", {"format": "parquet", "table.delta.appendOnly": "true"}, "partitions and properties"),
     ):
@@ -436,7 +436,7 @@ def test_what_files_cannot_be_shows_before_tasks_run(spark: SparkSession, tmp_pa
     write(numbers(spark, 10, 20), f"{tmp_path}/old", format="parquet")
     assert total(f"{tmp_path}/old") == (20, sum(range(20)))
     write(numbers(spark, 0, 3), f"delta:{tmp_path}/t")
-    with pytest.raises(AnalysisException, match="leave the options version and timestamp out"):
+    with pytest.raises(AnalysisException, match="omit the options version and timestamp"):
         write(numbers(spark, 0, 3), f"{tmp_path}/t", versionAsOf=0)
 
 

@@ -151,7 +151,7 @@ fn write_object(one: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
     let failed = |error: arrow::error::ArrowError| {
         Error::unsupported("a rejected row can't be written as JSON")
             .because(error)
-            .advice(format!("leave out the column, or {DEAD_LETTER}"))
+            .advice(format!("omit the column, or {DEAD_LETTER}"))
     };
     let one = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(failed)?;
     let one = with_instants_in_utc(one)?;

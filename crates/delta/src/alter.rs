@@ -164,7 +164,7 @@ impl AlterCommit<'_> {
                 && let Some(needed) = follows.filter(|needed| *needed != value)
             {
                 let message = format!("the changes of columns need {name}={needed}");
-                return Err(named(Error::usage(message).advice("leave the property out, or change the columns later")));
+                return Err(named(Error::usage(message).advice("omit the property, or change the columns later")));
             }
             if name.starts_with(FEATURE) || (follows.is_none() && known.get(name) == Some(value)) {
                 continue;
@@ -385,7 +385,7 @@ fn check_together(
         if let Some(name) = compat.iter().find(|name| known.get(**name).is_some_and(|value| value == "true")) {
             return Err(Error::unsupported(format!("deletion vectors in a table with {name}"))
                 .at(SET.to(format!("{DELETION_VECTORS}=true")))
-                .advice("leave it out: files are then rewritten"));
+                .advice("omit it: files are then rewritten"));
         }
     }
     let is_off =

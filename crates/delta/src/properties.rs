@@ -138,7 +138,7 @@ pub(crate) fn check_property(name: &str, value: &str) -> Result<()> {
         }
         PropertyKind::Columns if !is_column_list(value) => says("not a list of columns such as a,b.c"),
         PropertyKind::NotSet => Err(Error::unsupported("lakerace can't set this property of Delta")
-            .advice("leave it out, or set it with an engine that supports it")),
+            .advice("omit it, or set it with an engine that supports it")),
         _ => Ok(()),
     }
 }

@@ -77,7 +77,7 @@ pub(crate) fn vectors(snapshot: &Snapshot, asked: bool) -> Result<VectorSupport>
     if let Some(name) = compat.iter().find(|name| properties.get(**name).is_some_and(|value| value == "true")) {
         if asked {
             return Err(Error::unsupported(format!("deletion vectors in a table with {name}"))
-                .advice(format!("leave {ENABLE_DELETION_VECTORS} out: files are then rewritten")));
+                .advice(format!("omit {ENABLE_DELETION_VECTORS}: files are then rewritten")));
         }
         return Ok(VectorSupport::Rewrite);
     }

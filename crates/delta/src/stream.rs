@@ -382,7 +382,7 @@ impl TableStream {
         }
         let (made, now) = match position.reads_changes {
             true => ("changes", "rows: give the option readChangeFeed"),
-            false => ("rows", "changes: leave the option readChangeFeed out"),
+            false => ("rows", "changes: omit the option readChangeFeed"),
         };
         Err(Error::usage(format!("the checkpoint is of a stream of {made}, and this one reads {now}"))
             .at(self.table.location())

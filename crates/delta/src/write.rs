@@ -181,8 +181,8 @@ fn unknown_load(mode: WriteMode) -> Error {
     let instead = match mode {
         WriteMode::Append => {
             format!(
-                "{HISTORY} shows the commits of an append; if it shows none of these rows, nothing was loaded: leave \
-                 out {RESUME}"
+                "{HISTORY} shows the commits of an append; if it shows none of these rows, nothing was loaded: omit \
+                 {RESUME}"
             )
         }
         _ => {

@@ -200,7 +200,7 @@ pub(crate) fn with_column_advice(error: Error, items: Option<&[ColumnItem]>, sch
         }
         if name == "*" {
             let message = format!("{COLUMNS}: * is not a column");
-            return Error::usage(message).advice(format!("leave {COLUMNS} out to read all columns"));
+            return Error::usage(message).advice(format!("omit {COLUMNS} to read all columns"));
         }
         if let Some(advice) = advice_on_name(name) {
             return error.advice(advice);

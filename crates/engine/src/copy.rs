@@ -14,7 +14,7 @@ use crate::resolve::LocationKind;
 use crate::target::CopyTarget;
 use crate::{DryRun, Scan, csv_types, since, tpch};
 
-/// Copies `source` to `target`: all of it appears there, or nothing.
+/// Copies `source` to `target`, atomically.
 pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
     if let Some(since) = &options.load.since {
         return since::copy(source, target, since, options, job);
@@ -75,7 +75,7 @@ fn refuse_pipe(target: &str) -> Result<()> {
     }
     Err(Error::usage(format!("{DRY_RUN}: a pipe or a device can't be examined without opening it"))
         .at(target)
-        .advice(format!("leave {DRY_RUN} out, or name a file")))
+        .advice(format!("omit {DRY_RUN}, or name a file")))
 }
 
 /// Warns of options that have no effect where nothing is written.

@@ -30,12 +30,12 @@ pub(crate) fn open(
     if options.at.is_some() {
         return Err(Error::unsupported("a version is given, but a database has none")
             .at(system.name)
-            .advice("leave it out; Delta tables have versions"));
+            .advice("omit it; Delta tables have versions"));
     }
     if options.format.is_some() {
         return Err(Error::usage("a format is given, but a database has its own")
             .at(system.name)
-            .advice(format!("leave {INPUT_FORMAT} out")));
+            .advice(format!("omit {INPUT_FORMAT}")));
     }
     let schema = options.csv.schema.as_deref().map(parse_schema).transpose()?.map(Arc::new);
     open_source(system, location, &SourceOptions { schema, ..SourceOptions::default() }, job)

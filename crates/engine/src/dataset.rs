@@ -97,7 +97,7 @@ fn refuse_version(place: &str, options: &ReadOptions) -> Result<()> {
         None => Ok(()),
         Some(_) => Err(Error::unsupported("a version is given, but files have none")
             .at(place)
-            .advice(format!("leave {AT} out: only Delta tables have versions"))),
+            .advice(format!("omit {AT}: only Delta tables have versions"))),
     }
 }
 
@@ -186,7 +186,7 @@ fn open_format(
         let message = "text files can only be read together if they have the same columns";
         return Err(Error::unsupported(message)
             .at(files.first().map_or_else(String::new, |file| file.object.url()))
-            .advice(format!("leave out {UNION_COLUMNS}")));
+            .advice(format!("omit {UNION_COLUMNS}")));
     }
     let options =
         OpenOptions { all, first, csv: &options.csv, parquet: options.parquet, orc: &options.orc, union, columns };

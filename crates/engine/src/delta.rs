@@ -48,7 +48,7 @@ pub(crate) fn open(location: &Location, options: &ReadOptions, job: &Job) -> Res
     if options.format.is_some() {
         return Err(Error::usage("it is a Delta table, which has its own format")
             .at(location.as_str())
-            .advice(format!("leave {INPUT_FORMAT} out: its files alone do not make up its rows")));
+            .advice(format!("omit {INPUT_FORMAT}: its files alone do not make up its rows")));
     }
     DeltaSource::open(snapshot(location, options, job)?)
 }

@@ -119,7 +119,7 @@ impl DiffSide {
             if column.logical_null_count() > 0 {
                 return Err(Error::invalid(format!("a row has null in the column {:?} of the key", field.name()))
                     .at(&self.name)
-                    .advice(format!("leave such rows out with a filter, or choose another key with {KEY}")));
+                    .advice(format!("exclude such rows with a filter, or choose another key with {KEY}")));
             }
         }
         Ok(())

@@ -55,10 +55,10 @@ impl LoadOptions {
             }
         }
         if self.batch_rows != BatchRows::All && !has_commits {
-            return refuse(&BATCH_ROWS, "files are written whole, without checkpoints", "leave it out, or say all");
+            return refuse(&BATCH_ROWS, "files are written whole, without checkpoints", "omit it, or say all");
         }
         if self.resume && !has_commits {
-            return refuse(&RESUME, "files are written whole, so there is nothing to resume from", "leave it out");
+            return refuse(&RESUME, "files are written whole, so there is nothing to resume from", "omit it");
         }
         let database = "only databases support it";
         if !self.key.is_empty() && !is_database {
@@ -67,13 +67,13 @@ impl LoadOptions {
             return refuse(&KEY, database, &advice);
         }
         if self.dead_letter.is_some() && !is_database {
-            return refuse(&DEAD_LETTER, database, "leave it out");
+            return refuse(&DEAD_LETTER, database, "omit it");
         }
         if self.allow_narrowing && !is_database {
-            return refuse(&ALLOW_NARROWING, database, "leave it out");
+            return refuse(&ALLOW_NARROWING, database, "omit it");
         }
         if self.verify && place == TargetKind::Stream {
-            return refuse(&VERIFY, "a pipe can't be read back", "leave it out, or name a file");
+            return refuse(&VERIFY, "a pipe can't be read back", "omit it, or name a file");
         }
         Ok(())
     }
@@ -125,7 +125,7 @@ pub(crate) fn check(target: &CopyTarget, load_name: Option<&str>, options: &Copy
         let message = format!("{VERIFY}: folder names made by {PARTITION_BY} do not give the types of their values");
         return Err(Error::unsupported(message)
             .at(target.location())
-            .advice("leave one of them out, or put delta: before the folder of a new table"));
+            .advice("omit one of them, or put delta: before the folder of a new table"));
     }
     Ok(())
 }

@@ -178,7 +178,7 @@ fn check_scopes<O>(scopes: &[OptionScope<O>], options: &O, kind: PlaceKind, plac
         None => Ok(()),
         Some((option, _)) => Err(Error::usage(format!("{option} does not apply: this is {kind}"))
             .at(place)
-            .advice(format!("leave it out; it applies to {}", places_of(option)))),
+            .advice(format!("omit it; it applies to {}", places_of(option)))),
     }
 }
 

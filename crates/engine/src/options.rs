@@ -51,7 +51,7 @@ pub struct CopyOptions {
     pub read: ReadOptions,
     /// The options of written files.
     pub write: WriteOptions,
-    /// The target's format, where its name does not say it.
+    /// The target's format, if its name does not say it.
     pub format: Option<&'static FileFormat>,
     /// A target that exists.
     pub mode: WriteMode,
@@ -74,7 +74,7 @@ pub struct CopyOptions {
 pub struct LoadOptions {
     /// Rows of an acknowledged checkpoint: a commit in Delta and SQLite, an acknowledged range elsewhere.
     pub batch_rows: BatchRows,
-    /// Databases: the columns of the primary key, in order.
+    /// Databases: the key columns, in order.
     pub key: Vec<String>,
     /// Go on after the rows that an earlier load of the same rows has had acknowledged.
     pub resume: bool,

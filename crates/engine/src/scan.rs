@@ -225,7 +225,7 @@ impl Scan {
         match &self.order {
             None => Ok(self.plan.split(n)),
             Some(_) => Err(Error::usage(format!("{ORDER_BY}: rows are sorted as a whole, and not in parts"))
-                .advice(format!("leave {ORDER_BY} out, and sort what the parts give"))),
+                .advice(format!("omit {ORDER_BY}, and sort what the parts give"))),
         }
     }
 

@@ -265,14 +265,14 @@ fn check(target: &str, since: &Since, options: &CopyOptions, job: &Job) -> Resul
     if !matches!(LocationKind::classify(target), LocationKind::Table { .. } | LocationKind::Database(_)) {
         return refuse(
             "files can't be upserted",
-            "name a place in a database, or a Delta table with delta: in front of its folder".to_owned(),
+            "name a location in a database, or a Delta table with delta: in front of its folder".to_owned(),
         );
     }
     if options.read.limit.is_some() {
-        return refuse("with a limit, rows below the highest value may be left out", format!("leave {LIMIT} out"));
+        return refuse("with a limit, rows below the highest value may be left out", format!("omit {LIMIT}"));
     }
     if options.read.order_by.is_some() {
-        return refuse("rows are replaced by key, in whatever order they come", format!("leave {ORDER_BY} out"));
+        return refuse("rows are replaced by key, in whatever order they come", format!("omit {ORDER_BY}"));
     }
     let is_column = |item: &ColumnItem| item.as_computed().is_some_and(|column| column.name == since.column);
     if let Some(item) = options.read.columns.iter().flatten().find(|item| is_column(item)) {
@@ -285,7 +285,7 @@ fn check(target: &str, since: &Since, options: &CopyOptions, job: &Job) -> Resul
         );
     }
     if options.load.resume {
-        return refuse("it starts at the value that is stored with the target", format!("leave {RESUME} out"));
+        return refuse("it starts at the value that is stored with the target", format!("omit {RESUME}"));
     }
     if DatabaseSystem::for_location(target).is_none() {
         check_table(options)?;
@@ -311,6 +311,6 @@ fn check_table(options: &CopyOptions) -> Result<()> {
         None => Ok(()),
         Some((option, _)) => Err(Error::usage(format!("{option}: an upsert into a Delta table does not support it"))
             .at(SINCE)
-            .advice("leave it out")),
+            .advice("omit it")),
     }
 }

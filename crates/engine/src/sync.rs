@@ -41,13 +41,13 @@ use crate::{DryRun, ReadOptions, WriteMode};
 /// The options of a sync.
 #[derive(Debug, Clone, Default)]
 pub struct SyncOptions {
-    /// The columns of the key, in order; empty: those of the table's property `lakerace.primaryKey`.
+    /// The key columns, in order; empty: those of the table's property `lakerace.primaryKey`.
     pub key: Vec<String>,
     /// Load the table again, over a target that exists.
     pub overwrite: bool,
     /// Rows of a checkpoint, rows per second, and whether values may lose precision that the target lacks.
     pub load: LoadOptions,
-    /// Count and sum the rows of the table and of the target in the end.
+    /// At the end, compare the row counts and checksums of the table and the target.
     pub verify: bool,
     /// Settings of the table's store.
     pub storage: StorageOptions,

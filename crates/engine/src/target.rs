@@ -77,7 +77,7 @@ impl CopyTarget {
                 match options.format {
                     None => Ok(Self::Database(DatabaseTarget::new(system, target))),
                     Some(_) => {
-                        Err(Error::usage("a database has its own format").advice(format!("leave {OUTPUT_FORMAT} out")))
+                        Err(Error::usage("a database has its own format").advice(format!("omit {OUTPUT_FORMAT}")))
                     }
                 }
             }
@@ -254,21 +254,19 @@ fn refuse_table_options(place: &str, options: &CopyOptions) -> Result<()> {
     if options.keep_not_null {
         return Err(Error::usage(format!("{KEEP_NOT_NULL}: only new Delta tables can keep NOT NULL"))
             .at(place)
-            .advice("leave it out, or put delta: before the folder of a new table"));
+            .advice("omit it, or put delta: before the folder of a new table"));
     }
     if options.auto_compact {
         return Err(Error::usage(format!("{AUTO_COMPACT}: only Delta tables are compacted"))
             .at(place)
-            .advice("leave it out, or put delta: before the folder of a new table"));
+            .advice("omit it, or put delta: before the folder of a new table"));
     }
     let has_evolve = options.evolve != Evolve::default();
     if options.partition_by.is_empty() && options.table_properties.is_empty() && !has_evolve {
         return Ok(());
     }
     Err(Error::usage("only Delta tables have partitions, properties and schemas that evolve").at(place).advice(
-        format!(
-            "put delta: before the folder of a new table, or leave out {PARTITION_BY}, {TABLE_PROPERTY} and {EVOLVE}"
-        ),
+        format!("put delta: before the folder of a new table, or omit {PARTITION_BY}, {TABLE_PROPERTY} and {EVOLVE}"),
     ))
 }
 

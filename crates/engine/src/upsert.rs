@@ -161,7 +161,7 @@ pub fn explain_upsert_rows(table: &str, rows: SourceRows, options: &UpsertOption
     let (name, table) = (table, open_table(table, &options.read.storage, job)?);
     lakerace_delta::explain_upsert(&table, rows, &options.rows).map_err(|error| match named(name) {
         Some(_) if is_missing(&error, &table) => {
-            error.advice(format!("leave {EXPLAIN} out: the upsert creates it from all rows"))
+            error.advice(format!("omit {EXPLAIN}: the upsert creates it from all rows"))
         }
         _ => without_table(error, &table),
     })

@@ -74,7 +74,7 @@ impl MemoryHome {
         if options.pack_bytes.unwrap_or(0) > 0 {
             return Err(Error::unsupported("a store in memory does not pack files into blocks")
                 .at("memory:")
-                .advice("leave pack_bytes out, or use a SQLite store"));
+                .advice("omit pack_bytes, or use a SQLite store"));
         }
         Ok(Self {
             shared: Arc::new(StoreFiles {

@@ -53,7 +53,7 @@ impl PackHome {
         if options.pack_bytes.unwrap_or(0) > 0 {
             return Err(Error::unsupported("a store on an object store does not pack files into blocks")
                 .at(place.2)
-                .advice(format!("leave {PACK_SIZE} out, or use a SQLite store")));
+                .advice(format!("omit {PACK_SIZE}, or use a SQLite store")));
         }
         Ok(Self(Arc::new(PackStore::new(place, index, options)?)))
     }

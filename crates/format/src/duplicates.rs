@@ -24,7 +24,7 @@ pub(crate) fn refuse_duplicates(schema: &Schema) -> Result<()> {
 /// would follow.
 pub fn refuse_to_write_duplicates(schema: &Schema) -> Result<()> {
     check_nesting(schema)?;
-    let advice = format!("rename one of them, or leave the column out with {COLUMNS}");
+    let advice = format!("rename one of them, or exclude the column with {COLUMNS}");
     check(schema.fields(), "column", &|message| Error::invalid(message).advice(&advice))
 }
 

@@ -105,7 +105,7 @@ impl JsonLines {
     }
 
     fn write(&self, batch: &RecordBatch, first_row: u64, out: &mut Vec<u8>) -> Result<()> {
-        let advice = || format!("choose another format, or leave the column out with {COLUMNS}");
+        let advice = || format!("choose another format, or exclude the column with {COLUMNS}");
         let batch = &with_instants_in_utc(batch.clone())?;
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             if let Some(what) = has_checked(field.data_type()).then(|| unfit(&column.to_data())).flatten() {

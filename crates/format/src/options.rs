@@ -35,7 +35,7 @@ pub struct CsvOptions {
     pub delimiter: Option<u8>,
     /// The quote around fields. Default `"`; `Some(None)`: no quoting. TBL: no quoting.
     pub quote: Option<Option<u8>>,
-    /// Makes the next character literal inside quotes. Default: none (a doubled quote means one quote).
+    /// Escape character inside quotes. Default: none (a doubled quote means one quote).
     pub escape: Option<u8>,
     /// Unquoted texts that mean null. Default: the empty string.
     pub null_strings: Option<Vec<String>>,

@@ -47,7 +47,7 @@ pub fn check_read_back(format: &FileFormat, schema: &Schema, options: &CsvOption
     checked.map_err(|error| {
         let place = error.location().map(|place| format!("{place}: ")).unwrap_or_default();
         Error::unsupported(format!("such a file could not be read back: {place}{}", error.message()))
-            .advice(format!("leave {VERIFY} out, or leave the column out with {COLUMNS}"))
+            .advice(format!("omit {VERIFY}, or exclude the column with {COLUMNS}"))
     })
 }
 

@@ -20,7 +20,7 @@ pub trait Sink: Send {
     /// A file is whole or not there, so its sinks refuse, as `Unsupported`.
     fn checkpoint(&mut self) -> Result<()> {
         Err(Error::unsupported("files are written whole, without checkpoints")
-            .advice(format!("leave {BATCH_ROWS} out, or use {}", BATCH_ROWS.to("all"))))
+            .advice(format!("omit {BATCH_ROWS}, or use {}", BATCH_ROWS.to("all"))))
     }
 
     /// The number of first rows that the target acknowledged in an earlier load of the same name: the caller skips

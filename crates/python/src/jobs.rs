@@ -165,8 +165,8 @@ pub(crate) fn plan_sync(
     let keywords = Keywords::new(options);
     let (options, interval) = keywords.sync()?;
     if interval.is_some() {
-        let error = Error::usage(format!("{FOLLOW}: a run that is only checked does not go on"));
-        return Err(raised(py, &error.advice(format!("leave {FOLLOW} or {DRY_RUN} out"))));
+        let error = Error::usage(format!("{FOLLOW}: a dry run does not continue"));
+        return Err(raised(py, &error.advice(format!("omit {FOLLOW} or {DRY_RUN}"))));
     }
     let job = keywords.job(RangeOptions::for_copy())?;
     keywords.check_places(&JobPlaces::default().reads_table(&table).writes(&target), job.options())?;

@@ -161,7 +161,7 @@ impl<'py> Keywords<'py> {
         let name = "extra_bytes_tolerance";
         match self.get::<f64>(name)? {
             Some(f) if !f.is_finite() || f < 0.0 => {
-                Err(errors::raised(self.0.py(), &Error::usage("must be a number of 0 or more").at(name)))
+                Err(errors::raised(self.0.py(), &Error::usage("must be a non-negative number").at(name)))
             }
             tolerance => Ok(tolerance),
         }

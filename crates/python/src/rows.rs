@@ -194,7 +194,7 @@ fn objects(py: Python<'_>, array: &ArrayRef) -> Objects {
         T::Map(..) => maps(py, array.as_map()),
         other => {
             let message = format!("there is no Python object for the type {other}");
-            Err(ValueFailure::Ours(Error::unsupported(message).advice("leave the column out with columns=")))
+            Err(ValueFailure::Ours(Error::unsupported(message).advice("exclude the column with columns=")))
         }
     }
 }

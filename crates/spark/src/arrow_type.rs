@@ -87,7 +87,7 @@ fn decimal(name: &str) -> Option<DataType> {
 
 fn unwritable(name: &str) -> Error {
     Error::unsupported(format!("values of Spark's type {name} can't be written"))
-        .advice("cast the column, or leave it out")
+        .advice("cast the column, or exclude it")
 }
 
 #[cfg(test)]

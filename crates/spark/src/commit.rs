@@ -84,7 +84,7 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
         }
         if !matches!(replaced(&settings)?, Replaced::Nothing | Replaced::Table) {
             return Err(Error::unsupported("only a Delta table has partitions to overwrite").at(location).advice(
-                "set spark.sql.sources.partitionOverwriteMode to static and leave replaceWhere out to replace \
+                "set spark.sql.sources.partitionOverwriteMode to static and omit replaceWhere to replace \
                      all files",
             ));
         }
@@ -111,7 +111,7 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
         };
         return Err(Error::unsupported(format!("the table {known}"))
             .at(location)
-            .advice("leave option(\"partition_by\", ...) out"));
+            .advice("omit option(\"partition_by\", ...)"));
     }
     Ok(format!("write.version{UNIT}{}", table.version))
 }
@@ -129,7 +129,7 @@ fn check_once(location: &str, settings: &SparkSettings, has_transaction: bool) -
     if has_transaction {
         return Err(Error::unsupported("a write of files has no transaction")
             .at(location)
-            .advice("leave txnAppId and txnVersion out, or put delta: in front of the folder"));
+            .advice("omit txnAppId and txnVersion, or put delta: in front of the folder"));
     }
     Ok(())
 }
@@ -161,8 +161,8 @@ fn check_files(location: &str, settings: &SparkSettings) -> Result<()> {
     }
     if !settings.names("partition_by").is_empty() || !settings.properties().is_empty() {
         return Err(Error::unsupported("only a Delta table has partitions and properties").at(location).advice(
-            "put delta: in front of the folder to create a Delta table, or leave partitionBy(...) and the options \
-             partition_by and table.NAME out",
+            "put delta: in front of the folder to create a Delta table, or omit partitionBy(...) and the options \
+             partition_by and table.NAME",
         ));
     }
     let options = copy_options(settings)?;
@@ -367,7 +367,7 @@ fn transaction(settings: &SparkSettings) -> Result<Option<AppTransaction>> {
         (None, None) => Ok(None),
         (Some(name), Some(number)) => {
             let number = number.parse().map_err(|_| {
-                Error::usage(format!("{number:?} is not a whole number of 0 or more")).at("option \"txnVersion\"")
+                Error::usage(format!("{number:?} is not a non-negative integer")).at("option \"txnVersion\"")
             })?;
             Ok(Some(AppTransaction { name: name.to_owned(), number }))
         }

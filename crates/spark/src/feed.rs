@@ -50,7 +50,7 @@ impl FeedVersions {
         if let Some(name) = ["at", "where"].into_iter().find(|name| settings.get(name).is_some()) {
             return Err(Error::usage("the change data feed has no version of its own, and no filter of lakerace's")
                 .at(format!("option {name:?}"))
-                .advice("leave it out, and filter the rows in Spark"));
+                .advice("omit it, and filter the rows in Spark"));
         }
         let from = settings.parsed("startingversion", version)?.ok_or_else(|| {
             Error::usage("the change data feed needs a first version").advice("give option(\"startingVersion\", 0)")
@@ -129,7 +129,7 @@ fn with_columns(batch: &RecordBatch, found: &SchemaRef, schema: &SchemaRef) -> R
 }
 
 fn version(text: &str) -> Result<u64> {
-    text.parse().map_err(|_| Error::usage(format!("{text:?} is not a version: a whole number of 0 or more")))
+    text.parse().map_err(|_| Error::usage(format!("{text:?} is not a version: write a non-negative integer")))
 }
 
 #[cfg(test)]

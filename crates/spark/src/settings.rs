@@ -55,7 +55,7 @@ impl SparkSettings {
     pub(crate) fn positive(&self, name: &str) -> Result<Option<usize>> {
         self.parsed(name, |text| match text.parse() {
             Ok(number) if number > 0 => Ok(number),
-            _ => Err(Error::usage(format!("{text:?} is not a whole number above 0"))),
+            _ => Err(Error::usage(format!("{text:?} is not a positive integer"))),
         })
     }
 

@@ -138,7 +138,7 @@ fn spark_type(data_type: &DataType) -> Result<Value> {
 
 fn foreign(data_type: &DataType) -> Error {
     Error::unsupported(format!("Spark has no type for {data_type}"))
-        .advice("leave the column out: option(\"columns\", \"a,b\") names those to read")
+        .advice("exclude the column: option(\"columns\", \"a,b\") names those to read")
 }
 
 /// The filters that each column supports.

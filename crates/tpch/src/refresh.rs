@@ -70,7 +70,7 @@ impl Refresh {
             return Ok(());
         }
         Err(Error::usage(format!("refresh streams change orders and lineitem, not {table}"))
-            .advice(format!("leave {} out", self.name())))
+            .advice(format!("omit {}", self.name())))
     }
 
     /// The orders that its rows are made from, by their places from 0; those after the last one of the table are inserted.

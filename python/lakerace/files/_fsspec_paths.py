@@ -263,7 +263,7 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
             ['b/b.txt', 'b/c.txt']
         """
         if maxdepth is not None:
-            raise UsageError("a folder is moved with all of its content (leave maxdepth out)")
+            raise UsageError("a folder is moved with all of its content (omit maxdepth)")
         pairs = [pair for pair in self._moves(path1, path2) if pair[0] != pair[1]]
         for source, target in pairs:
             if self._is_folder(source):

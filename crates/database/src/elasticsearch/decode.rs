@@ -249,7 +249,7 @@ fn misfit(error: DocumentMisfit, id: Option<&str>) -> Error {
         DocumentMisfit::Value(reason) => Error::invalid(format!("document {:?}: {reason}", id.unwrap_or_default()))
             .advice(format!(
                 "give the column a type that fits with {SCHEMA}, such as float64 or utf8, name array fields with \
-                 ?lists=FIELD,…, or leave the column out with {COLUMNS}"
+                 ?lists=FIELD,…, or exclude the column with {COLUMNS}"
             )),
     }
 }

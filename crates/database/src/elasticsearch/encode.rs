@@ -74,7 +74,7 @@ impl LineEncoder {
         let id = if let Some(index) = index_of(ID) {
             if !key.is_empty() && key != [ID] {
                 return Err(Error::usage("the column _id is the document's id, but another key is given as well")
-                    .advice(format!("leave out {KEY}, or the column")));
+                    .advice(format!("omit {KEY}, or the column")));
             }
             IdSource::Key(vec![index])
         } else if key.is_empty() {

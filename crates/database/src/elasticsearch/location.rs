@@ -155,7 +155,7 @@ impl LocationParameters {
                 "op_type" => parameters.creates_only = op_type(&value)?,
                 "gzip" => parameters.gzip = Some(flag(&value)?),
                 "retry_seconds" => {
-                    let seconds = value.parse().map_err(|_| Error::usage("retry_seconds must be a whole number"))?;
+                    let seconds = value.parse().map_err(|_| Error::usage("retry_seconds must be an integer"))?;
                     parameters.retry_seconds = Some(seconds);
                 }
                 other => return Err(Error::usage(format!("unknown parameter {other:?}")).advice(KNOWN)),

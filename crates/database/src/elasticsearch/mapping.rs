@@ -126,7 +126,7 @@ fn one(data_type: &DataType, place: &str, parameters: &LocationParameters) -> Re
                 "column {place:?} is of type {}, which no Elasticsearch field can hold",
                 print_type(data_type)
             ))
-            .advice(format!("leave the column out with {COLUMNS}, or convert it to text first")));
+            .advice(format!("exclude the column with {COLUMNS}, or convert it to text first")));
         }
     })
 }

@@ -119,7 +119,7 @@ fn check_type(field: &Field, path: &str) -> Result<()> {
             "MongoDB has no type for the column {path:?} ({})",
             print_type(field.data_type())
         ))
-        .advice("leave the column out, or give it another type")),
+        .advice("omit the column, or give it another type")),
         _ => Ok(()),
     }
 }

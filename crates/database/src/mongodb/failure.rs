@@ -66,7 +66,7 @@ fn tls() -> Error {
         ErrorKind::Invalid,
         "TLS with the server failed: its certificate is not trusted, or it does not support TLS",
     )
-    .advice("set its authority with tlsCAFile=FILE, or leave tls=true out if the server has no TLS")
+    .advice("set its authority with tlsCAFile=FILE, or omit tls=true if the server has no TLS")
 }
 
 fn refused() -> Error {

@@ -131,7 +131,7 @@ impl MongoLocation {
                 "w" if value == "0" => {
                     return Err(Error::usage("w=0 requests no confirmation, so a load can't know what was written")
                         .at(&self.shown)
-                        .advice("leave w out, or write w=1"));
+                        .advice("omit w, or write w=1"));
                 }
                 "w" => self.write_concern.w = Some(value.into_owned()),
                 "journal" | "j" => self.write_concern.journal = Some(value == "true"),

@@ -84,9 +84,7 @@ fn parse_pipeline(text: &str) -> Result<Vec<Document>> {
     });
     let stages = stages.collect::<Result<Vec<_>>>()?;
     if stages.iter().any(|stage| stage.contains_key("$out") || stage.contains_key("$merge")) {
-        return Err(
-            Error::usage("a pipeline that writes ($out, $merge) can't be read from").advice("leave this stage out")
-        );
+        return Err(Error::usage("a pipeline that writes ($out, $merge) can't be read from").advice("omit this stage"));
     }
     Ok(stages)
 }

@@ -81,7 +81,7 @@ pub(super) fn examine(location: &str, schema: SchemaRef, options: &SinkOptions, 
 /// A connection for rows of a schema that documents can hold.
 fn connected(location: &MongoLocation, schema: &SchemaRef, job: &Job) -> Result<MongoConnection> {
     if location.pipeline.is_some() {
-        return Err(Error::usage("a pipeline can only be read").advice("leave the pipeline out"));
+        return Err(Error::usage("a pipeline can only be read").advice("omit the pipeline"));
     }
     columns::check_fields(schema.fields(), "")?;
     MongoConnection::open(location.clone(), job)

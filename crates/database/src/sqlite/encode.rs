@@ -207,7 +207,7 @@ pub(super) fn refuse_unreadable(array: &ArrayRef, first_row: u64) -> Result<()> 
         values.value(row),
         unit_name(unit)
     );
-    Err(Error::invalid(message).advice(format!("leave such rows out with {WHERE}, or cast the column to a number")))
+    Err(Error::invalid(message).advice(format!("exclude such rows with {WHERE}, or cast the column to a number")))
 }
 
 fn unit_name(unit: TimeUnit) -> &'static str {

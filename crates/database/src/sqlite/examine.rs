@@ -51,7 +51,7 @@ fn copy_definitions(from: &Connection, to: &Connection, table: &str) -> Result<(
         let _ = to.execute_batch(&definition.map_err(failed)?);
     }
     if SqliteTable::find(from, table)?.is_some() != has_relation(to, table)? {
-        return Err(Error::unsupported("its definition needs a module that is not there"));
+        return Err(Error::unsupported("its definition needs a module that is missing"));
     }
     for (name, text) in kept_schemas(from)? {
         keep_schema_text(to, &name, &text)?;

@@ -61,7 +61,7 @@ pub(super) fn texts(array: &ArrayRef) -> Result<StringArray> {
     let array = &cast(array, &stored(array.data_type()))?;
     if !has_plain_years(array)? {
         return Err(Error::unsupported("a nested date or time is outside of the years 0 to 9999 and has no text form")
-            .advice(format!("leave the column out with {COLUMNS}, or its row with {WHERE}")));
+            .advice(format!("exclude the column with {COLUMNS}, or its row with {WHERE}")));
     }
     let failed =
         |error: arrow::error::ArrowError| Error::unsupported("the value can't be written as JSON").because(error);

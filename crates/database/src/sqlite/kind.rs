@@ -61,7 +61,7 @@ impl StorageClass {
             T::Dictionary(_, values) => Self::for_type(values)?,
             other => {
                 return Err(Error::unsupported(format!("SQLite can't store the type {}", print_type(other)))
-                    .advice(format!("leave the column out with {COLUMNS}")));
+                    .advice(format!("exclude the column with {COLUMNS}")));
             }
         })
     }

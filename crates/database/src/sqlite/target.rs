@@ -262,7 +262,7 @@ impl SqliteTarget {
             if column.is_generated {
                 return Err(Error::invalid("it is computed from other columns")
                     .at(format!("column {:?}", column.name))
-                    .advice(format!("leave it out with {COLUMNS}")));
+                    .advice(format!("exclude it with {COLUMNS}")));
             }
             let is_key = options.key.contains(field.name());
             let mut input = join_column(found, column, field.data_type(), position, is_key, options)?;
@@ -325,7 +325,7 @@ fn check_names(schema: &Schema) -> Result<()> {
         None => Ok(()),
         Some(pair) => {
             Err(Error::invalid(format!("two columns are named {:?}, apart from upper and lower case", pair[0]))
-                .advice(format!("SQLite can't have both: leave one out with {COLUMNS}")))
+                .advice(format!("SQLite can't have both: exclude one with {COLUMNS}")))
         }
     }
 }

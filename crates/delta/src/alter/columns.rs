@@ -183,10 +183,10 @@ fn add(fields: &mut Vec<Value>, added: &[Field], evolving: &mut EvolvingSchema<'
         let named = |error: Error| error.at(ADD_COLUMN.to(field.name().clone()));
         if position(fields, field.name()).is_ok() {
             return Err(named(Error::usage(format!("the table already has a column {:?}", field.name())))
-                .advice("leave it out, or choose another name"));
+                .advice("omit it, or choose another name"));
         }
         if !field.is_nullable() {
-            let advice = "leave NOT NULL out: the existing rows have no value for it";
+            let advice = "omit NOT NULL: the existing rows have no value for it";
             return Err(named(Error::unsupported("a new column that is never null").advice(advice)));
         }
         let beside = named_fields(fields.iter().map(name_of));
@@ -199,7 +199,7 @@ fn add(fields: &mut Vec<Value>, added: &[Field], evolving: &mut EvolvingSchema<'
             }
             if name.starts_with("delta.") || DEFAULTS.contains(&name.as_str()) {
                 let message = format!("a new column with the metadata {name:?}, which has a meaning in Delta");
-                return Err(named(Error::unsupported(message).advice("leave this metadata out")));
+                return Err(named(Error::unsupported(message).advice("omit this metadata")));
             }
             metadata.insert(name.clone(), json!(value));
         }

@@ -81,7 +81,7 @@ fn check_not_narrower(before: &StructType, after: &StructType, version: u64) -> 
     let error = Error::unsupported(message).at(format!("version {version}: column {name:?}"));
     let (before, after) = (version.saturating_sub(1), version + 1);
     Err(error.advice(format!(
-        "leave version {version} out: read the changes up to {before} ({}) and those from {after} on ({})",
+        "omit version {version}: read the changes up to {before} ({}) and those from {after} on ({})",
         TO.to(before.to_string()),
         FROM.to(after.to_string())
     )))

@@ -241,7 +241,7 @@ impl KeyColumn {
         let row = (0..nulls.len()).find(|row| nulls.is_null(*row)).unwrap_or(0) as u64;
         let message = format!("the key column {:?} is null in row {}", self.name, first_row + row);
         Err(Error::invalid(message)
-            .advice(format!("every row needs a key: leave such rows out with {WHERE} (a scan with where)")))
+            .advice(format!("every row needs a key: exclude such rows with {WHERE} (a scan with where)")))
     }
 }
 

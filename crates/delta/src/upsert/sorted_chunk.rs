@@ -154,7 +154,7 @@ impl ChunkBuilder {
             };
             let key = rows.describe(&schema, order[two.start], &columns)?;
             return Err(Error::invalid(format!("{who} have the same key, {key}"))
-                .advice(format!("leave one out, or keep the last one with {}", ON_DUPLICATE.to("last"))));
+                .advice(format!("exclude one, or keep the last one with {}", ON_DUPLICATE.to("last"))));
         }
         if operators.combine_rows() {
             let merged = merged_rows(&schema, &rows, &order, &repeated, operators)?;

@@ -219,7 +219,7 @@ impl LogReplay<'_> {
     fn note_statistics<'b>(&mut self, place: &str, version: u64, damaged: impl Iterator<Item = &'b str>) {
         self.check.findings.extend(damaged.map(|path| {
             let problem = format!("the statistics that version {version} has of {path:?} are no JSON object");
-            let advice = "restore it from a backup, or let compact rewrite the file: filters can't leave it out";
+            let advice = "restore it from a backup, or let compact rewrite the file: filters can't prune it";
             Finding::new(Subject::Statistics, place.to_owned(), problem, advice)
         }));
     }
@@ -313,7 +313,7 @@ impl LogReplay<'_> {
             Ok(entry) if self.drops_empty_entry => finding.mend_by(TableRepair::GiveUpEntry(entry)),
             Ok(_) => {
                 let repair = VERIFY_TABLE.with([REPAIR.given(), DROP_EMPTY_ENTRY.given()]);
-                let other = format!("without a backup, {repair} gives up its commit");
+                let other = format!("without a backup, {repair} abandons its commit");
                 finding.advice = format!("{}; {other}", finding.advice);
             }
             Err(reason) if self.drops_empty_entry => {

@@ -102,7 +102,7 @@ pub(crate) fn evolve(
             }
             None if allowed.add && snapshot.has_change_feed() && is_feed_column(field.name()) => {
                 let message = "a table with a change data feed can't have a column of this name";
-                return Err(named(Error::unsupported(message).advice("rename it in the source, or leave it out")));
+                return Err(named(Error::unsupported(message).advice("rename it in the source, or exclude it")));
             }
             None if allowed.add => added.push(evolving.added(field, table.fields()).map_err(named)?),
             None => {}

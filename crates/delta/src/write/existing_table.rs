@@ -22,7 +22,7 @@ pub fn check_existing(
         };
         let asked = partition_by.join(", ");
         return Err(Error::unsupported(format!("the table {known}, but {PARTITION_BY} names {asked}"))
-            .advice("leave it out, or write to a new table"));
+            .advice("omit it, or write to a new table"));
     }
     for (name, value) in properties {
         check_property(name, value).map_err(|error| error.at(TABLE_PROPERTY.to(format!("{name}={value}"))))?;
@@ -30,7 +30,7 @@ pub fn check_existing(
     let known = snapshot.properties();
     if let Some((name, value)) = properties.iter().find(|(name, value)| known.get(*name) != Some(value)) {
         return Err(Error::unsupported(format!("the table already exists, but lacks the property {name}={value}"))
-            .advice(format!("leave {TABLE_PROPERTY} out, or set it: {}", ALTER.with([SET.to("K=V")]))));
+            .advice(format!("omit {TABLE_PROPERTY}, or set it: {}", ALTER.with([SET.to("K=V")]))));
     }
     Ok(())
 }

@@ -99,7 +99,7 @@ impl DataFiles {
             let is_this = |target: &TargetColumn| target.logical.name() == field.name();
             if !targets.data.iter().chain(&targets.partitions).any(is_this) {
                 return Err(Error::invalid(format!("the table has no column {:?}", field.name()))
-                    .advice(format!("leave it out with {COLUMNS}, or add it to the table with {}", EVOLVE.to("add"))));
+                    .advice(format!("exclude it with {COLUMNS}, or add it to the table with {}", EVOLVE.to("add"))));
             }
         }
         Ok(Self {
@@ -202,7 +202,7 @@ impl DataFiles {
             if let Some(text) = text.as_deref().filter(|text| has_sign_of_year(&value, text)) {
                 return Err(Error::invalid(format!("a row has {text}, but partitions hold the years 0 to 9999"))
                     .at(format!("partition column {name:?}"))
-                    .advice(format!("leave such rows out with {WHERE}, or choose other partition columns")));
+                    .advice(format!("exclude such rows with {WHERE}, or choose other partition columns")));
             }
             if text.as_deref().is_some_and(str::is_empty) || is_empty_text(&value) {
                 return Err(empty_partition_value(name));
@@ -210,7 +210,7 @@ impl DataFiles {
             if !is_nullable && text.is_none() {
                 return Err(Error::invalid("it is NOT NULL in the table, but a row has null")
                     .at(format!("partition column {name:?}"))
-                    .advice(format!("leave such rows out with {WHERE}")));
+                    .advice(format!("exclude such rows with {WHERE}")));
             }
             Ok((name.clone(), value))
         };
@@ -343,5 +343,5 @@ impl BatchPartitions {
 /// The kernel's error for a value that can't be a partition value: the rows are at fault, and not the log.
 fn not_a_path(error: &Error) -> Error {
     Error::unsupported(format!("a partition value that Delta can't represent as text: {}", error.message()))
-        .advice("leave the row out, or write to a table that is partitioned by another column")
+        .advice("exclude the row, or write to a table that is partitioned by another column")
 }

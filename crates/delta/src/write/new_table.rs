@@ -31,7 +31,7 @@ pub(super) fn check_new_table(
         && let Some(name) = schema.fields().iter().map(|field| field.name()).find(|name| is_feed_column(name))
     {
         return Err(Error::invalid(format!("the column {name:?} has the name of a column of the change data feed"))
-            .advice(format!("rename it, or leave {} out", TABLE_PROPERTY.to("delta.enableChangeDataFeed=true"))));
+            .advice(format!("rename it, or omit {}", TABLE_PROPERTY.to("delta.enableChangeDataFeed=true"))));
     }
     let outside = |name: &&String| !maps_columns(properties) && name.starts_with("..");
     if let Some(name) = partition_by.iter().find(outside) {

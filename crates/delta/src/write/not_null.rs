@@ -72,7 +72,7 @@ pub(super) fn check_existing(wanted: &Schema, table: &Schema, adds: bool) -> Res
     match first_nullable("", wanted.fields(), table.fields(), adds) {
         None => Ok(()),
         Some(path) => Err(Error::unsupported(format!("NOT NULL of {path:?}, which is nullable in an existing table"))
-            .advice(format!("leave {KEEP_NOT_NULL} out, or write to a new table"))),
+            .advice(format!("omit {KEEP_NOT_NULL}, or write to a new table"))),
     }
 }
 

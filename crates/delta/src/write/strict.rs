@@ -71,7 +71,7 @@ pub(crate) fn refuse_duplicates(fields: &Fields) -> Result<()> {
     for (at, field) in fields.iter().enumerate() {
         if let Some(first) = known.insert(field.name().as_str(), at) {
             let message = format!("two columns are named {:?}: numbers {} and {}", field.name(), first + 1, at + 1);
-            return Err(Error::invalid(message).advice("rename one of them, or leave it out"));
+            return Err(Error::invalid(message).advice("rename one of them, or omit it"));
         }
     }
     Ok(())

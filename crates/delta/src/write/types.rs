@@ -65,7 +65,7 @@ pub(crate) fn table_type(data_type: &DataType, known: Option<&DataType>) -> Resu
         }
         T::Struct(fields) if fields.is_empty() => {
             return Err(Error::unsupported("Delta tables have no type for a struct without fields")
-                .advice(format!("leave it out with {COLUMNS}")));
+                .advice(format!("exclude it with {COLUMNS}")));
         }
         T::Struct(fields) => {
             let known = match known {
@@ -80,11 +80,11 @@ pub(crate) fn table_type(data_type: &DataType, known: Option<&DataType>) -> Resu
                 return Ok(known.clone());
             }
             return Err(Error::unsupported("a column of only nulls has no type")
-                .advice(format!("cast it to the intended type, or leave it out with {COLUMNS}")));
+                .advice(format!("cast it to the intended type, or exclude it with {COLUMNS}")));
         }
         other => {
             return Err(Error::unsupported(format!("Delta tables have no type for {}", print_type(other)))
-                .advice(format!("cast the column, or leave it out with {COLUMNS}")));
+                .advice(format!("cast the column, or exclude it with {COLUMNS}")));
         }
     })
 }

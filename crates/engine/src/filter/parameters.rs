@@ -106,7 +106,7 @@ fn wrong_number(placeholders: usize, values: usize) -> Error {
         _ => format!("{count} {thing}s"),
     };
     let advice = match placeholders {
-        0 => format!("write a ? for each value of {PARAM}, or leave {PARAM} out"),
+        0 => format!("write a ? for each value of {PARAM}, or omit {PARAM}"),
         _ if values < placeholders => format!("give a value for each placeholder with {PARAM}"),
         _ => format!("write a ? for each value of {PARAM}, or give fewer values"),
     };

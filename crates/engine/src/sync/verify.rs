@@ -17,7 +17,7 @@ pub(super) fn verify(
     if follower.options.load.allow_narrowing {
         return Err(Error::usage("values that may lose precision on their way can't be compared")
             .at(VERIFY)
-            .advice(format!("leave {ALLOW_NARROWING} out")));
+            .advice(format!("omit {ALLOW_NARROWING}")));
     }
     let target = match Scan::open(follower.target, &ReadOptions::default(), follower.job) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Err("it is gone".to_owned())),

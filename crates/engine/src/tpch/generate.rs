@@ -131,7 +131,7 @@ impl TpchOptions {
         check_streams(streams)?;
         if !self.tables.is_empty() || self.parts != 1 || self.copy.write.file_bytes.is_some() {
             return Err(Error::usage("refresh streams are separate files of orders and lineitem")
-                .advice(format!("leave out {TABLES}, {PARTS} and {FILE_BYTES}")));
+                .advice(format!("omit {TABLES}, {PARTS} and {FILE_BYTES}")));
         }
         Ok(())
     }
@@ -230,7 +230,7 @@ impl Generation {
             return Err(Error::usage(
                 "a number of parts applies to files only; Delta tables and files of a given size are split by bytes",
             )
-            .advice(format!("leave out {PARTS}, or give only {FILE_BYTES}")));
+            .advice(format!("omit {PARTS}, or give only {FILE_BYTES}")));
         }
         if let (TpchFormat::Files(format), TpchTarget::Stream(_)) = (options.format, &target) {
             check_write_scope(&options.copy.write, PlaceKind::File(format), STANDARD_OUTPUT)?;

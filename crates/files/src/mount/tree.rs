@@ -321,7 +321,7 @@ impl FileTree {
             let name = child.name();
             let part = &name[prefix.len()..];
             if !is_showable(part) {
-                self.tell(&format!("{}: left out, because no path can hold this name", shown(name)));
+                self.tell(&format!("{}: skipped, because no path can hold this name", shown(name)));
                 continue;
             }
             let kind = match child {

@@ -235,12 +235,12 @@ pub(super) fn check_types(schema: &Schema) -> Result<()> {
         let name = print_type(field.data_type());
         let advice = match field.data_type() {
             t if t.is_nested() => {
-                format!("leave it out with {COLUMNS}, write its fields as separate columns, or write Parquet")
+                format!("exclude it with {COLUMNS}, write its fields as separate columns, or write Parquet")
             }
             t if t.is_binary() => {
-                format!("leave it out with {COLUMNS}, convert it to text (base64, hex) first, or write Parquet")
+                format!("exclude it with {COLUMNS}, convert it to text (base64, hex) first, or write Parquet")
             }
-            _ => format!("leave it out with {COLUMNS}, or write Parquet"),
+            _ => format!("exclude it with {COLUMNS}, or write Parquet"),
         };
         return Err(Error::unsupported(format!("column {:?} of type {name} can't be written as text", field.name()))
             .advice(advice));

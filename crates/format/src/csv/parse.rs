@@ -219,7 +219,7 @@ impl TextBlock<'_> {
                 ))
             }
             FieldError::Null => Error::invalid("null in a column that is declared `not null`").advice(format!(
-                "declare it nullable in {SCHEMA}, or leave such rows out with {}",
+                "declare it nullable in {SCHEMA}, or exclude such rows with {}",
                 ON_BAD_ROW.to("skip")
             )),
             FieldError::Quote => Error::invalid(format!("{shown} continues after its closing quote")).advice(format!(

@@ -130,7 +130,7 @@ impl PartitionColumns {
                 None => folder.push_str(NULL_FOLDER),
                 Some(text) if text.is_empty() || text == NULL_FOLDER => {
                     return Err(Error::unsupported(format!("{text:?} in column {name:?} would be read as null"))
-                        .advice(format!("replace the text, or leave the column out of {PARTITION_BY}")));
+                        .advice(format!("replace the text, or remove the column from {PARTITION_BY}")));
                 }
                 Some(text) => escape(text, &mut folder),
             }

@@ -158,9 +158,8 @@ impl ColumnPath {
         };
         let message = format!("{:?}: {value} {problem} {data_type}{from}", self.path);
         let top = self.path.split(['.', '[']).next().unwrap_or_default();
-        let advice = format!(
-            "give {top:?} a type that can hold all of its values with {SCHEMA}, or leave it out with {COLUMNS}"
-        );
+        let advice =
+            format!("give {top:?} a type that can hold all of its values with {SCHEMA}, or exclude it with {COLUMNS}");
         LineFault::value(at, message, advice)
     }
 }

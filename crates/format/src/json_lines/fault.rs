@@ -77,7 +77,7 @@ pub(super) fn no_object(unit: RowUnit, at: usize) -> LineFault {
         RowUnit::Line => {
             format!("write each row on its own line, or use {} if the file is one array", INPUT_FORMAT.to("json"))
         }
-        RowUnit::Row => format!("leave such rows out with {}", ON_BAD_ROW.to("skip")),
+        RowUnit::Row => format!("exclude such rows with {}", ON_BAD_ROW.to("skip")),
     };
     LineFault::value(at, message, advice)
 }
@@ -87,10 +87,7 @@ pub(super) fn no_json(url: &str, unit: RowUnit, number: u64, line: &[u8], error:
     if error.why == TOO_DEEP {
         return Error::unsupported(format!("the values of the {unit} are nested too deeply to be read"))
             .at(fault_location(url, unit, number, line, error.at))
-            .advice(format!(
-                "write the inner values as text, or leave such {unit}s out with {}",
-                ON_BAD_ROW.to("skip")
-            ));
+            .advice(format!("write the inner values as text, or exclude such {unit}s with {}", ON_BAD_ROW.to("skip")));
     }
     let is_cut = error.at >= line.trim_ascii_end().len();
     let message = match is_cut {
@@ -99,7 +96,7 @@ pub(super) fn no_json(url: &str, unit: RowUnit, number: u64, line: &[u8], error:
     };
     let advice = match is_cut {
         true => "write each row on one line, for example with: jq -c . FILE".to_owned(),
-        false => format!("fix the {unit}, or leave such {unit}s out with {}", ON_BAD_ROW.to("skip")),
+        false => format!("fix the {unit}, or exclude such {unit}s with {}", ON_BAD_ROW.to("skip")),
     };
     Error::invalid(message).at(fault_location(url, unit, number, line, error.at)).advice(advice)
 }

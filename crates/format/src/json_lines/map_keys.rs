@@ -22,7 +22,7 @@ pub fn refuse_keys_twice(column: &ArrayRef, first_row: u64) -> Result<()> {
         if let Some(key) = twice(column, row)? {
             let number = first_row + row as u64;
             return Err(Error::invalid(format!("the map of row {number} has the key {key:?} twice"))
-                .advice(format!("leave such rows out with {WHERE}, or choose another format")));
+                .advice(format!("exclude such rows with {WHERE}, or choose another format")));
         }
     }
     Ok(())

@@ -55,13 +55,13 @@ fn new_writer(schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Wr
 fn writer_options(options: &WriteOptions, threads: usize) -> Result<WriterOptions> {
     if options.row_group_rows.is_some() {
         return Err(Error::usage("the stripes of an ORC file end by bytes, not by rows")
-            .advice(format!("leave {ROW_GROUP_ROWS} out, or set the bytes of a stripe with {ROW_GROUP_BYTES}")));
+            .advice(format!("omit {ROW_GROUP_ROWS}, or set the bytes of a stripe with {ROW_GROUP_BYTES}")));
     }
     if options.page_bytes.is_some() {
-        return Err(Error::usage("an ORC file has no pages").advice("leave page_bytes out"));
+        return Err(Error::usage("an ORC file has no pages").advice("omit page_bytes"));
     }
     if !options.statistics {
-        return Err(Error::usage("ORC files are always written with statistics").advice("leave the option out"));
+        return Err(Error::usage("ORC files are always written with statistics").advice("omit the option"));
     }
     let mut own = WriterOptions {
         threads,

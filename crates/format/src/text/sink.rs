@@ -202,7 +202,7 @@ fn file_compression(url: &str, compression: Option<Compression>) -> Result<FileC
     if named != FileCompression::None && named != asked {
         return Err(Error::usage("the file's name and the given codec contradict each other")
             .at(url)
-            .advice(format!("leave {COMPRESSION} out: the ending of the name determines it")));
+            .advice(format!("omit {COMPRESSION}: the ending of the name determines it")));
     }
     Ok(asked)
 }

@@ -115,7 +115,7 @@ fn not_one(files: &[(usize, String)]) -> Error {
         names.push(&rest);
     }
     Error::unsupported(format!("the zip archive has {} files: {}", files.len(), names.join(", ")))
-        .advice("extract it into a folder and read that, or put each file into an archive of its own")
+        .advice("extract it into a folder and read that, or put each file into a separate archive")
 }
 
 fn damaged(error: &ZipError) -> Error {

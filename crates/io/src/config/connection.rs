@@ -136,7 +136,7 @@ fn join(base: &str, rest: &str) -> Result<String> {
     }
     if is_sqlite(base) {
         if base.contains('#') || base.contains("?query=") {
-            return Err(Error::usage("the connection already names a table").advice("leave out what follows its name"));
+            return Err(Error::usage("the connection already names a table").advice("omit what follows its name"));
         }
         return Ok(format!("{base}#{}", below.trim_start_matches('#')));
     }

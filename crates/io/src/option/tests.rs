@@ -85,10 +85,10 @@ fn what_is_no_option_stays() {
 
 #[test]
 fn errors_keep_options_through_places_and_causes() {
-    let inner = Error::usage(format!("{LIMIT} is too small")).at(KEY.to("a")).advice(format!("leave {VERIFY} out"));
+    let inner = Error::usage(format!("{LIMIT} is too small")).at(KEY.to("a")).advice(format!("omit {VERIFY}"));
     let text = inner.text(Door::CommandLine);
-    assert_eq!(text.to_string(), "--key a: --limit is too small (leave --verify out)");
-    assert_eq!(inner.to_string(), "`key=a`: `limit` is too small (leave `verify` out)");
+    assert_eq!(text.to_string(), "--key a: --limit is too small (omit --verify)");
+    assert_eq!(inner.to_string(), "`key=a`: `limit` is too small (omit `verify`)");
     let outer = Error::invalid(format!("again: {}", inner.message())).at("a.parquet");
     assert_eq!(outer.text(Door::Python).to_string(), "a.parquet: again: limit is too small");
     let mentioned = mentions(inner.advice_text().unwrap());

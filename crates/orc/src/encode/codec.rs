@@ -44,7 +44,7 @@ impl BlockCompressor {
         };
         let no_level = || match level {
             None => Ok(()),
-            Some(_) => Err(Error::invalid(format!("{codec:?} has no levels; leave the level out"))),
+            Some(_) => Err(Error::invalid(format!("{codec:?} has no levels; omit the level"))),
         };
         let coder = match codec {
             Codec::None => no_level().map(|()| CodecState::None)?,

@@ -43,7 +43,7 @@ fn stored_type(data_type: &DataType, path: &str) -> Result<DataType> {
         DataType::Duration(_) => return unsupported("cast it to int64"),
         DataType::Interval(_) => return unsupported("cast it to an integer type or to text"),
         DataType::Null => return unsupported("cast it to the type of its values"),
-        DataType::Union(..) => return unsupported("write each of its types as a column of its own"),
+        DataType::Union(..) => return unsupported("write each of its types as a separate column"),
         DataType::RunEndEncoded(..) => return unsupported("cast it to the type of its values"),
         DataType::ListView(_) | DataType::LargeListView(_) => return unsupported("cast it to a list"),
         DataType::Decimal256(precision, scale) => {

@@ -167,7 +167,7 @@ pub(crate) fn unfit(flaw: ValueFlaw, data_type: &DataType) -> Error {
                 DataType::Timestamp(..) => {
                     error.advice(format!("read 96-bit timestamps with {}", TIMESTAMP_UNIT.to("us")))
                 }
-                _ => error.advice(format!("leave the column out with {COLUMNS}")),
+                _ => error.advice(format!("exclude the column with {COLUMNS}")),
             }
         }
         ValueFlaw::Digits => {

@@ -124,7 +124,7 @@ fn has_other_encoding(page: &Page) -> bool {
 
 fn unread_interval() -> Error {
     Error::unsupported("intervals with months can only be read from top-level columns").advice(format!(
-        "leave the column out with {COLUMNS}, or rewrite the file with the interval as a top-level column"
+        "exclude the column with {COLUMNS}, or rewrite the file with the interval as a top-level column"
     ))
 }
 

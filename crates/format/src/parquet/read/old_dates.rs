@@ -92,7 +92,7 @@ impl OldDates {
 fn unknown(reason: &str) -> Error {
     Error::unsupported(format!("a time before 1900 is stored in the calendar of old Java versions, but {reason}"))
         .advice(format!(
-            "leave the column out with {COLUMNS}, or write the file again with Spark's \
+            "exclude the column with {COLUMNS}, or write the file again with Spark's \
              spark.sql.parquet.datetimeRebaseModeInWrite and int96RebaseModeInWrite set to CORRECTED"
         ))
 }

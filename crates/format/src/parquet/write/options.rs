@@ -44,7 +44,7 @@ impl CheckedOptions {
     pub(crate) fn new(options: &WriteOptions) -> Result<Self> {
         let compression = options.compression.unwrap_or(Compression::new(Codec::Snappy));
         let positive = |value: Option<u64>, name: &str| match value {
-            Some(0) => Err(Error::usage(format!("{name} is 0")).advice("set at least 1, or leave it out")),
+            Some(0) => Err(Error::usage(format!("{name} is 0")).advice("set at least 1, or omit it")),
             other => Ok(other),
         };
         let rows = positive(options.row_group_rows.map(|v| v as u64), "row_group_rows")?;
@@ -146,7 +146,7 @@ impl FileLayout {
                     return Err(Error::usage(format!(
                         "column {name:?} is boolean, and booleans can't have bloom filters"
                     ))
-                    .advice(format!("leave it out of {BLOOM_FILTER}")));
+                    .advice(format!("remove it from {BLOOM_FILTER}")));
                 }
                 column.bloom.push(leaf);
             }
@@ -219,7 +219,7 @@ fn check(data_type: &DataType, path: &str) -> Result<()> {
             "intervals of months and nanoseconds inside of other columns",
             "store the interval as a top-level column, or cast it to a duration or to text",
         ),
-        DataType::Struct(fields) if fields.is_empty() => unsupported("a struct without fields", "leave the column out"),
+        DataType::Struct(fields) if fields.is_empty() => unsupported("a struct without fields", "omit the column"),
         DataType::Struct(fields) => {
             fields.iter().try_for_each(|f| check(f.data_type(), &format!("{path}.{}", f.name())))
         }

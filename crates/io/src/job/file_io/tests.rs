@@ -5,12 +5,12 @@ fn bad_rows_are_a_warning_of_the_last_count() {
     let job = Job::default();
     assert!(job.warnings().is_empty());
     job.meter().bad_rows(1);
-    assert!(job.warnings()[0].starts_with("1 row does not fit its columns and is left out"), "{:?}", job.warnings());
+    assert!(job.warnings()[0].starts_with("1 row does not fit its columns and is skipped"), "{:?}", job.warnings());
     job.warn("another");
     job.meter().bad_rows(2);
     let warnings = job.warnings();
     assert_eq!((warnings.len(), warnings[0].as_str()), (2, "another"));
-    assert!(warnings[1].starts_with("3 rows do not fit their columns and are left out"), "{warnings:?}");
+    assert!(warnings[1].starts_with("3 rows do not fit their columns and are skipped"), "{warnings:?}");
 }
 
 #[test]

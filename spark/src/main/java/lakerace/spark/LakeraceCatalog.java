@@ -215,19 +215,19 @@ public final class LakeraceCatalog implements StagingTableCatalog {
   /** Fails where {@code USING} or {@code OPTIONS} request anything other than a Delta table. */
   private void checkDeclared(Identifier table, Map<String, String> properties) {
     if (properties.containsKey(PROP_LOCATION)) {
-      throw LakeraceException.unsupported("the location of a table is given by its name: leave LOCATION out, and name it " + name + ".`"
+      throw LakeraceException.unsupported("the location of a table is given by its name: omit LOCATION, and name it " + name + ".`"
           + properties.get(PROP_LOCATION) + "`").forAnalysis();
     }
     String provider = properties.get(PROP_PROVIDER);
     boolean isOwn = provider == null || provider.equalsIgnoreCase("lakerace") || provider.equalsIgnoreCase("delta");
     if (!isOwn && !isDefaultOfWriter(provider)) {
       throw LakeraceException.unsupported(Locations.shown(location(table)) + ": USING " + provider + ": tables of the catalog " + name
-          + " are Delta tables: leave USING out (or format(...), of saveAsTable: give \"lakerace\"); files of other formats are written with"
+          + " are Delta tables: omit USING (or format(...), of saveAsTable: give \"lakerace\"); files of other formats are written with"
           + " df.write.format(\"lakerace\").option(\"format\", \"" + provider + "\").save(...)").forAnalysis();
     }
     for (String property : new TreeSet<>(properties.keySet())) {
       if (property.startsWith("hive.")) {
-        throw LakeraceException.unsupported(Locations.shown(location(table)) + ": ROW FORMAT and STORED AS are for Hive tables: leave them out to create"
+        throw LakeraceException.unsupported(Locations.shown(location(table)) + ": ROW FORMAT and STORED AS are for Hive tables: omit them to create"
             + " a Delta table").forAnalysis();
       }
       if (property.startsWith(OptionNames.OPTION)) {

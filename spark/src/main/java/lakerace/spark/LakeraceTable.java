@@ -261,7 +261,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     }
     if (!given.catalogString().equals(read.schema.catalogString())) {
       throw LakeraceException.usage(Locations.shown(location) + ": the schema is " + read.schema.catalogString() + ", but the given one is "
-          + given.catalogString() + ": leave schema(...) out, and select or cast columns");
+          + given.catalogString() + ": omit schema(...), and select or cast columns");
     }
   }
 
@@ -280,7 +280,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     Map<String, String> asked = Locations.asked(info.options().asCaseSensitiveMap(), options);
     if (asked.containsKey("at")) {
-      throw LakeraceException.usage(Locations.shown(location) + ": a write always follows the last version: leave the options version and timestamp out");
+      throw LakeraceException.usage(Locations.shown(location) + ": a write always follows the last version: omit the options version and timestamp");
     }
     Map<String, String> all = new HashMap<>(options);
     all.putAll(asked);

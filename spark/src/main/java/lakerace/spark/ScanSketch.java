@@ -135,13 +135,13 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
   /** Checks that a column has the type of the files: a caller's schema is no cast. */
   private void checkType(StructField field) {
     if (!Arrays.asList(table.schema.fieldNames()).contains(field.name())) {
-      throw LakeraceException.usage(Locations.shown(location) + ": there is no column \"" + field.name() + "\": leave schema(...) out");
+      throw LakeraceException.usage(Locations.shown(location) + ": there is no column \"" + field.name() + "\": omit schema(...)");
     }
     DataType found = table.schema.apply(field.name()).dataType();
     // Spark may want a part of a struct.
     if (!FieldPaths.isWithin(found, field.dataType())) {
       throw LakeraceException.usage(Locations.shown(location) + ": the column \"" + field.name() + "\" is " + found.catalogString() + ", not "
-          + field.dataType().catalogString() + ": leave schema(...) out, and cast it");
+          + field.dataType().catalogString() + ": omit schema(...), and cast it");
     }
   }
 

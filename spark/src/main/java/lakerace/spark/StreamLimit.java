@@ -20,7 +20,7 @@ final class StreamLimit implements ReadLimit {
     this.bytes = options.containsKey(MAX_BYTES) ? bytes(options.get(MAX_BYTES)) : null;
     String number = options.getOrDefault(MAX_FILES, bytes == null ? FILES : null);
     if (number != null && !number.matches("0*[1-9]\\d{0,17}")) {
-      throw LakeraceException.usage("option \"maxFilesPerTrigger\" is " + number + ": give a whole number above 0");
+      throw LakeraceException.usage("option \"maxFilesPerTrigger\" is " + number + ", which is not a positive integer");
     }
     this.files = number;
   }

@@ -62,13 +62,13 @@ final class TableChanges {
   private void add(TableChange.AddColumn add) {
     String name = column(add.fieldNames());
     if (add.position() != null) {
-      throw refused("the new column \"" + name + "\" comes after the others: leave FIRST or AFTER out");
+      throw refused("the new column \"" + name + "\" comes after the others: omit FIRST or AFTER");
     }
     if (!add.isNullable()) {
-      throw refused("the rows of the table have no value for the new column \"" + name + "\": leave NOT NULL out");
+      throw refused("the rows of the table have no value for the new column \"" + name + "\": omit NOT NULL");
     }
     if (add.defaultValue() != null) {
-      throw refused("the new column \"" + name + "\" is null in the rows of the table: leave DEFAULT out");
+      throw refused("the new column \"" + name + "\" is null in the rows of the table: omit DEFAULT");
     }
     added = add.comment() == null ? added.add(name, add.dataType(), true) : added.add(name, add.dataType(), true, add.comment());
   }

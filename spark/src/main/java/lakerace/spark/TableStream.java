@@ -66,7 +66,7 @@ final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow
       String lower = OptionNames.plain(name);
       boolean isOfStreams = OF_STREAMS.contains(lower) || STARTS.contains(lower) && !ScanSketch.isFeed(options);
       if (isOfStreams && options.containsKey(lower)) {
-        throw LakeraceException.usage(Locations.shown(location) + ": option \"" + name + "\" is for spark.readStream: leave it out"
+        throw LakeraceException.usage(Locations.shown(location) + ": option \"" + name + "\" is for spark.readStream: omit it"
             + (STARTS.contains(lower) ? ", or read changes with readChangeFeed" : ""));
       }
     }

@@ -92,7 +92,7 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
   public WriteBuilder truncate() {
     if (options.containsKey(REPLACE_WHERE)) {
       if ("dynamic".equalsIgnoreCase(options.get("partitionoverwritemode"))) {
-        throw LakeraceException.usage("option \"replaceWhere\" says which rows are replaced, and so does option \"partitionOverwriteMode\": leave one out");
+        throw LakeraceException.usage("option \"replaceWhere\" says which rows are replaced, and so does option \"partitionOverwriteMode\": omit one");
       }
       return overwriteWhere(options.get(REPLACE_WHERE));
     }
@@ -103,7 +103,7 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
   @Override
   public WriteBuilder overwrite(Predicate[] predicates) {
     if (options.containsKey(REPLACE_WHERE)) {
-      throw LakeraceException.usage("option \"replaceWhere\" and the condition of the overwrite both say which rows are replaced: leave one of them out");
+      throw LakeraceException.usage("option \"replaceWhere\" and the condition of the overwrite both say which rows are replaced: omit one of them");
     }
     FilterText text = new FilterText(Plan.of(location, options));
     List<String> conditions = new ArrayList<>();
@@ -130,7 +130,7 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
 
   private WriteBuilder overwrite(String replaced) {
     if (key.length > 0) {
-      throw LakeraceException.usage("an upsert with option \"key\" adds to a table: use mode(\"append\"), or leave the key out to overwrite");
+      throw LakeraceException.usage("an upsert with option \"key\" adds to a table: use mode(\"append\"), or omit the key to overwrite");
     }
     options.put("write.replaces", replaced);
     return this;
@@ -151,7 +151,7 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
   @Override
   public Write build() {
     if (options.containsKey(REPLACE_WHERE) && !options.containsKey("write.where")) {
-      throw LakeraceException.usage("option \"replaceWhere\" says which rows an overwrite replaces: use mode(\"overwrite\"), or leave it out");
+      throw LakeraceException.usage("option \"replaceWhere\" says which rows an overwrite replaces: use mode(\"overwrite\"), or omit it");
     }
     return this;
   }
@@ -166,7 +166,7 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
     for (String option : new String[] {"txnAppId", "txnVersion"}) {
       if (options.containsKey(OptionNames.plain(option))) {
         throw LakeraceException.usage("option \"" + option + "\": a stream has its own transactions, from its checkpoint and the numbers of its"
-            + " micro-batches: leave it out");
+            + " micro-batches: omit it");
       }
     }
     isStream = true;
