@@ -38,6 +38,7 @@ TWICE = {
     "digest",
     "getrandom",
     "itertools",
+    "quick-xml",
     "r-efi",
     "rand",
     "rand_core",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Location: TypeAlias = str | os.PathLike[str]
     #: Rows: a location, a stream of them, a lazy frame, or dicts.
     RowSource: TypeAlias = Location | ArrowStream | polars.LazyFrame | Iterable[Mapping[str, Any]]
-    Format: TypeAlias = Literal["parquet", "orc", "csv", "tsv", "tbl", "arrow", "jsonl", "json"]
+    Format: TypeAlias = Literal["parquet", "orc", "csv", "tsv", "tbl", "arrow", "jsonl", "json", "excel"]
     TimestampUnit: TypeAlias = Literal["auto", "s", "ms", "us", "ns"]
     OnBadRow: TypeAlias = Literal["error", "skip", "null"]
     Mode: TypeAlias = Literal["error", "overwrite", "append", "upsert", "delete"]
@@ -174,6 +174,7 @@ def scan(
     timestamp_format: str | None = None,
     decimal_comma: bool | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
     timestamp_unit: TimestampUnit | None = None,
     union_columns: bool | None = None,
     file_name_column: str | None = None,
@@ -212,18 +213,19 @@ def scan(
         delimiter: CSV: the field delimiter, one character; `,` by default.
         quote: CSV: the quote character, or `""` for none; `"` by default.
         escape: CSV: the escape character inside quotes; none by default.
-        null_strings: CSV: unquoted texts that mean null; the empty string by default.
-        header: CSV: whether the first line names the columns.
-        schema: CSV and JSON lines: names and types, such as `"id int64 not null, price decimal(15,2), tags list(utf8)"`.
+        null_strings: CSV and Excel: unquoted texts that mean null; the empty string by default.
+        header: CSV and Excel: whether the first line names the columns.
+        schema: CSV, JSON lines and Excel: names and types, such as `"id int64 not null, price decimal(15,2), tags list(utf8)"`.
         infer_rows: CSV and JSON lines: rows that are sampled to infer the schema.
-        on_bad_row: CSV and JSON lines: a malformed row is an error, is skipped, or (CSV) gets null for values that do
-            not parse.
-        skip_rows: CSV: number of lines to skip at the start of each file, before the columns' names.
+        on_bad_row: CSV, JSON lines and Excel: a malformed row is an error, is skipped, or (CSV, Excel) gets null for
+            values that do not parse.
+        skip_rows: CSV and Excel: number of lines to skip at the start of each file, before the columns' names.
         comment: CSV: lines that start with this text are skipped.
         date_format: CSV: the format of dates, as in `"%d.%m.%Y"`; ISO 8601 by default.
         timestamp_format: CSV: the format of timestamps, as in `"%d.%m.%Y %H:%M:%S"`; ISO 8601 by default.
         decimal_comma: CSV: numbers have a decimal comma.
         encoding: CSV: `"latin1"`, `"utf-16"`, `"windows-1252"` or another; UTF-8 by default.
+        sheet: Excel: the name of the sheet; the first one by default.
         timestamp_unit: The unit of timestamps in ORC, and of 96-bit timestamps in Parquet. `"auto"` (the default):
             `"ns"`, or `"us"` for columns of ORC whose statistics have times before 1677 or after 2262, and for Parquet
             files of Spark. A given unit rounds down.
@@ -311,6 +313,7 @@ def copy(
     timestamp_format: str | None = None,
     decimal_comma: bool | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
     timestamp_unit: TimestampUnit | None = None,
     union_columns: bool | None = None,
     file_name_column: str | None = None,
@@ -443,6 +446,7 @@ def schema(
     timestamp_format: str | None = None,
     decimal_comma: bool | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
     union_columns: bool | None = None,
     file_name_column: str | None = None,
 ) -> dict[str, Any]:
@@ -516,6 +520,7 @@ _READ_OPTIONS = (
     "timestamp_format",
     "decimal_comma",
     "encoding",
+    "sheet",
     "on_bad_row",
     "timestamp_unit",
     "union_columns",

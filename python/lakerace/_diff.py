@@ -95,6 +95,7 @@ def diff(
     timestamp_format: str | None = None,
     decimal_comma: bool | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
     timestamp_unit: TimestampUnit | None = None,
     union_columns: bool | None = None,
     file_name_column: str | None = None,

@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -189,6 +190,20 @@ def _prepare_events(folder: Path) -> None:
     files(folder)
 
 
+def _prepare_workbooks(folder: Path) -> None:
+    (folder / "reports").mkdir()
+    rows = [["order_id", "region"], *[[i, "EU"] for i in range(20)]]
+    for name in ("orders.xlsx", "reports/1.xlsx", "reports/2.xlsx"):
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        if name == "orders.xlsx":
+            titled = book.create_sheet("Orders 2024")
+            for row in [["Orders"], [], ["of 2024"], *rows]:
+                titled.append(row)
+        book.save(folder / name)
+
+
 def _prepare_table(folder: Path, versions: int = 1, **options: Any) -> None:
     files(folder)
     table("lake/orders", versions, **options)
@@ -265,6 +280,7 @@ PAGES: dict[str, Page] = {
     "elasticsearch.md": Page(
         elsewhere={"lakerace copy elasticsearch+https:": "a host with a certificate of a public authority"}
     ),
+    "excel.md": Page(_prepare_workbooks),
     "incremental.md": Page(
         before={
             "lakerace copy mongodb:": "lakerace copy orders.parquet mongodb://host/shop/orders && "

@@ -53,7 +53,7 @@ TABLE = {"alter", "vacuum", "verify", "history", "restore", "changes"}
 READING = "columns where params at batch_rows format timestamp_unit union_columns file_name_column"
 TEXTS = (
     "delimiter quote escape null_strings header schema infer_rows on_bad_row skip_rows comment date_format timestamp_format "
-    "decimal_comma encoding"
+    "decimal_comma encoding sheet"
 )
 
 #: What Python lacks: keywords, the jobs without them, and the reason.

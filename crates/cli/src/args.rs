@@ -416,7 +416,7 @@ pub(crate) struct ReadArgs {
 #[command(next_help_heading = "Writing")]
 pub(crate) struct WriteArgs {
     /// The target's format, if its name does not say it. Default of a folder and of `-`: that of the source.
-    #[arg(long, value_parser = value::file_format(), value_name = "FORMAT")]
+    #[arg(long, value_parser = value::written_format(), value_name = "FORMAT")]
     pub(crate) output_format: Option<&'static FileFormat>,
     /// Codec of the target: none, snappy, gzip (zlib in ORC), brotli (not ORC), lz4 or zstd, with a level if it has
     /// levels.
@@ -506,9 +506,9 @@ pub(crate) struct StoreArgs {
     pub(crate) storage_option: Vec<(String, String)>,
 }
 
-/// The CSV and TBL dialect; `copy` writes CSV with the same delimiter, quote, escape and first null string.
+/// The CSV and TBL dialect, and what other formats share of it; `copy` writes CSV with the same delimiter, quote, escape and first null string.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "CSV and TBL")]
+#[command(next_help_heading = "CSV, TBL and Excel")]
 pub(crate) struct CsvArgs {
     /// Field delimiter: one ASCII character or `\t`. Default: `,`, for TBL `|`.
     #[arg(long, value_name = "CHAR", value_parser = value::delimiter)]
@@ -528,7 +528,7 @@ pub(crate) struct CsvArgs {
     /// The first line is data; columns are column_1, column_2, … (default for TBL).
     #[arg(long)]
     pub(crate) no_header: bool,
-    /// CSV and JSON lines: names and types, such as "id int64 not null, price decimal(15,2), tags list(utf8)". Default: inferred.
+    /// CSV, JSON lines and Excel: names and types, such as "id int64 not null, price decimal(15,2), tags list(utf8)". Default: inferred.
     #[arg(long, value_name = "COLUMNS")]
     pub(crate) schema: Option<String>,
     /// Rows that are sampled to infer the schema.
@@ -555,6 +555,9 @@ pub(crate) struct CsvArgs {
     /// The encoding, such as latin1, utf-16 or windows-1252. Default: UTF-8.
     #[arg(long, value_name = "NAME")]
     pub(crate) encoding: Option<String>,
+    /// Excel: the name of the sheet. Default: the first one.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) sheet: Option<String>,
 }
 
 /// `--evolve`.

@@ -133,6 +133,9 @@ impl<'a> RowTarget<'a> {
             return Ok(format);
         }
         let Some(target) = target else { return Ok(RowFormat::Table) };
+        if let Some(format) = FileFormat::of_file_name(target) {
+            format.check_writable().map_err(|error| error.at(target))?;
+        }
         match ending.as_str() {
             "csv" => Ok(RowFormat::Csv),
             "jsonl" | "ndjson" => Ok(RowFormat::Jsonl),

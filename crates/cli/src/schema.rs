@@ -9,7 +9,7 @@ use lakerace_io::printable;
 
 use crate::args::SchemaArgs;
 use crate::human;
-use crate::session::{Session, column_union, csv_options, storage_options};
+use crate::session::{Session, column_union, csv_options, excel_options, storage_options};
 use crate::stdout::PipeStdout;
 use crate::table::TablePrinter;
 
@@ -18,6 +18,7 @@ pub(crate) fn run(args: &SchemaArgs, session: &Session) -> Result<()> {
         at: args.at.clone(),
         format: args.input_format,
         csv: csv_options(&args.csv),
+        excel: excel_options(&args.csv),
         column_union: column_union(args.union_columns),
         file_name_column: args.file_name_column.clone(),
         storage: storage_options(&args.store),

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lakerace::{
-    Clock, ColumnUnion, CsvOptions, DryRun, DurabilityLevel, Job, JobOptions, OrcOptions, ParquetOptions, Prices,
-    RangeOptions, ReadOptions, Report, Result, StorageOptions,
+    Clock, ColumnUnion, CsvOptions, DryRun, DurabilityLevel, ExcelOptions, Job, JobOptions, OrcOptions, ParquetOptions,
+    Prices, RangeOptions, ReadOptions, Report, Result, StorageOptions,
 };
 use lakerace_io::{ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION};
 use serde::Serialize;
@@ -147,6 +147,7 @@ pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> Result
         csv: csv_options(csv),
         parquet: ParquetOptions { timestamp_unit: read.timestamp_unit, ..ParquetOptions::default() },
         orc: OrcOptions { timestamp_unit: read.timestamp_unit, timestamp_zone: None },
+        excel: excel_options(csv),
         column_union: column_union(read.union_columns),
         file_name_column: read.file_name_column.clone(),
         storage: storage_options(store),
@@ -182,6 +183,11 @@ pub(crate) fn csv_options(args: &CsvArgs) -> CsvOptions {
         encoding: args.encoding.clone(),
         ..CsvOptions::default()
     }
+}
+
+/// The options of workbooks.
+pub(crate) fn excel_options(args: &CsvArgs) -> ExcelOptions {
+    ExcelOptions { sheet: args.sheet.clone() }
 }
 
 /// Settings of the stores.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::args::{DeleteArgs, UpsertArgs};
 use crate::copy::evolve;
 use crate::maintain;
-use crate::session::{Session, csv_options, read_options, storage_options};
+use crate::session::{Session, csv_options, excel_options, read_options, storage_options};
 use crate::stdout;
 use crate::value::CommaList;
 
@@ -88,8 +88,8 @@ pub(crate) fn delete(args: &DeleteArgs, session: &Session) -> Result<()> {
 
 /// The options of a delete by the keys of a source.
 fn key_options(args: &DeleteArgs, storage: StorageOptions) -> UpsertOptions {
-    let (format, csv) = (args.input_format, csv_options(&args.csv));
-    let read = ReadOptions { format, csv, storage, ..ReadOptions::default() };
+    let (format, csv, excel) = (args.input_format, csv_options(&args.csv), excel_options(&args.csv));
+    let read = ReadOptions { format, csv, excel, storage, ..ReadOptions::default() };
     let rows = RowOptions {
         enables_vectors: args.enable_deletion_vectors,
         ..row_options(args.key.as_ref(), args.memory_limit)

@@ -48,7 +48,16 @@ pub(crate) fn choice_among<T: Choice + Send + Sync>(
 
 /// The name of a file format.
 pub(crate) fn file_format() -> impl TypedValueParser<Value = &'static FileFormat> {
-    let values = FileFormat::all().map(|format| match format.help {
+    format_among(|_| true)
+}
+
+/// The name of a file format that is written.
+pub(crate) fn written_format() -> impl TypedValueParser<Value = &'static FileFormat> {
+    format_among(|format| !format.is_read_only)
+}
+
+fn format_among(is_taken: fn(&FileFormat) -> bool) -> impl TypedValueParser<Value = &'static FileFormat> {
+    let values = FileFormat::all().filter(|format| is_taken(format)).map(|format| match format.help {
         Some(help) => PossibleValue::new(format.name).help(help),
         None => PossibleValue::new(format.name),
     });

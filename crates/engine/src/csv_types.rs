@@ -1,4 +1,4 @@
-//! Text that is written to a Delta table: its columns are read in the table's types, unless an option names others.
+//! Text and workbooks that are written to a Delta table: its columns are read in the table's types, unless an option names others.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::column_item::{ColumnItem, ComputedColumn};
 use crate::option_scope::PlaceKind;
 use crate::{ReadOptions, Scan};
 
-/// Opens a source whose rows are written to a table. In CSV, TBL and JSON lines, columns of the table without a given
+/// Opens a source whose rows are written to a table. In CSV, TBL, JSON lines and Excel, columns of the table without a given
 /// type are read in the table's type, because a type that is inferred from the first rows is often not that of the
 /// column. A renamed column has the type of the table's column of its new name.
 ///
@@ -26,16 +26,16 @@ pub(crate) fn open(
     key: &[String],
     job: &Job,
 ) -> Result<Scan> {
-    let is_text = |scan: &Scan| PlaceKind::of_source(&scan.format()).is_text();
+    let is_typed = |scan: &Scan| PlaceKind::of_source(&scan.format()).is_typed_by_target();
     let scan = Scan::open(source, read, job);
     let is_computed = read.columns.iter().flatten().any(|item| item.as_computed().is_some());
     let looks = match &scan {
-        Ok(scan) if is_text(scan) => scan.source_schema(),
+        Ok(scan) if is_typed(scan) => scan.source_schema(),
         // The filter and computed columns may fit the table's types, and not the inferred ones.
         Err(_) if read.filter.is_some() || is_computed => {
             let all = ReadOptions { filter: None, columns: None, order_by: None, ..read.clone() };
             match Scan::open(source, &all, job) {
-                Ok(all) if is_text(&all) => all.source_schema(),
+                Ok(all) if is_typed(&all) => all.source_schema(),
                 _ => return scan,
             }
         }

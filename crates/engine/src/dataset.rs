@@ -188,8 +188,8 @@ fn open_format(
             .at(files.first().map_or_else(String::new, |file| file.object.url()))
             .advice(format!("omit {UNION_COLUMNS}")));
     }
-    let options =
-        OpenOptions { all, first, csv: &options.csv, parquet: options.parquet, orc: &options.orc, union, columns };
+    let (csv, parquet, orc, excel) = (&options.csv, options.parquet, &options.orc, &options.excel);
+    let options = OpenOptions { all, first, csv, parquet, orc, excel, union, columns };
     (format.open)(files, &options, job)
 }
 

@@ -135,7 +135,7 @@ fn format_of_content(object: &mut Object) -> Result<&'static FileFormat> {
 
 /// The error of a source whose name and first bytes say no format.
 fn unknown_format(place: &str) -> Error {
-    let advice = format!("{}, or set the format with {INPUT_FORMAT}", known_endings());
+    let advice = format!("{}, or set the format with {INPUT_FORMAT}", known_endings(|_| true));
     Error::usage("the name does not give the format").at(place).advice(advice)
 }
 
@@ -145,14 +145,14 @@ pub(crate) fn unknown_target_format(place: &str) -> Error {
     let advice = format!(
         "write delta:{folder} for a Delta table, or {folder}/ for a folder of files; {}, or set the format with \
          {OUTPUT_FORMAT}",
-        known_endings()
+        known_endings(|format| !format.is_read_only)
     );
     Error::usage("the name does not give the format").at(place).advice(advice)
 }
 
-fn known_endings() -> String {
+fn known_endings(is_known: fn(&FileFormat) -> bool) -> String {
     let endings = |is_text: bool| {
-        let formats = FileFormat::all().filter(|format| format.is_text() == is_text);
+        let formats = FileFormat::all().filter(|format| format.is_text() == is_text && is_known(format));
         listed(formats.flat_map(|format| format.endings).map(|ending| format!(".{ending}")), "and")
     };
     let (columnar, text) = (endings(false), endings(true));

@@ -82,9 +82,9 @@ pub use lakerace_delta::{
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::schema_text::parse_type;
 pub use lakerace_format::{
-    ARROW_IPC, Batches, CSV, Codec, ColumnUnion, Compression, CreateFile, CsvOptions, Expr, Extremes, FieldPaths,
-    FileFormat, FilePlan, JSON_LINES, ORC, OnBadRow, OpenFiles, OpenOptions, OrcOptions, PARQUET, ParquetOptions,
-    ReadPlan, ReadRequest, Sink, Source, SourceInfo, TBL, TSV, TimestampUnit, WriteOptions, Written,
+    ARROW_IPC, Batches, CSV, Codec, ColumnUnion, Compression, CreateFile, CsvOptions, EXCEL, ExcelOptions, Expr,
+    Extremes, FieldPaths, FileFormat, FilePlan, JSON_LINES, ORC, OnBadRow, OpenFiles, OpenOptions, OrcOptions, PARQUET,
+    ParquetOptions, ReadPlan, ReadRequest, Sink, Source, SourceInfo, TBL, TSV, TimestampUnit, WriteOptions, Written,
     with_instants_in_utc,
 };
 pub use lakerace_io::option;

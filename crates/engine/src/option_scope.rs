@@ -8,8 +8,8 @@ use lakerace_format::{ColumnUnion, FileFormat, OnBadRow, TableFormat, TimestampU
 use lakerace_io::option::{
     BLOOM_FILTER, COMMENT, COMPRESSION, DATE_FORMAT, DECIMAL_COMMA, DELIMITER, ENCODING, ESCAPE, FILE_BYTES,
     FILE_NAME_COLUMN, HEADER, INFER_ROWS, MEMORY_LIMIT, NO_HEADER, NULL_STRING, ON_BAD_ROW, ORDER_BY, OUTPUT_DELIMITER,
-    OUTPUT_NO_HEADER, OptionDefinition, QUOTE, ROW_GROUP_BYTES, ROW_GROUP_ROWS, SCHEMA, SKIP_ROWS, TIMESTAMP_FORMAT,
-    TIMESTAMP_UNIT, UNION_COLUMNS,
+    OUTPUT_NO_HEADER, OptionDefinition, QUOTE, ROW_GROUP_BYTES, ROW_GROUP_ROWS, SCHEMA, SHEET, SKIP_ROWS,
+    TIMESTAMP_FORMAT, TIMESTAMP_UNIT, UNION_COLUMNS,
 };
 use lakerace_io::{Error, Result};
 
@@ -57,9 +57,9 @@ impl PlaceKind {
         }
     }
 
-    /// Returns true if it is text, whose columns have no types of their own.
-    pub(crate) fn is_text(self) -> bool {
-        self.file_format().is_some_and(FileFormat::is_text)
+    /// Returns true if its columns are read in the types of the table that their rows go to.
+    pub(crate) fn is_typed_by_target(self) -> bool {
+        self.file_format().is_some_and(|format| format.is_text() || format.is_typed_by_target)
     }
 
     /// Returns true if its columns are stored apart, with statistics.
@@ -101,7 +101,7 @@ static DIALECT: [OptionScope<ReadOptions>; 4] = [
     (&NULL_STRING, |read| read.csv.null_strings.is_some()),
 ];
 
-static READING: [OptionScope<ReadOptions>; 14] = [
+static READING: [OptionScope<ReadOptions>; 15] = [
     (&HEADER, |read| read.csv.header == Some(true)),
     (&NO_HEADER, |read| read.csv.header == Some(false)),
     (&SCHEMA, |read| read.csv.schema.is_some()),
@@ -113,6 +113,7 @@ static READING: [OptionScope<ReadOptions>; 14] = [
     (&TIMESTAMP_FORMAT, |read| read.csv.timestamp_format.is_some()),
     (&DECIMAL_COMMA, |read| read.csv.decimal_comma),
     (&ENCODING, |read| read.csv.encoding.is_some()),
+    (&SHEET, |read| read.excel.sheet.is_some()),
     // That of ORC is also set by the Spark connector, for all sources.
     (&TIMESTAMP_UNIT, |read| read.parquet.timestamp_unit != TimestampUnit::Auto),
     (&UNION_COLUMNS, |read| read.column_union == ColumnUnion::Any),
@@ -165,11 +166,14 @@ pub(crate) fn check_either_scope(sides: [(&ReadOptions, PlaceKind, &str); 2]) ->
     Ok(())
 }
 
-/// Refuses options of writing that do not apply to `target`.
+/// Refuses options of writing that do not apply to `target`, and targets that are never written.
 ///
 /// # Errors
 /// Those of [`check_read_scope`].
 pub(crate) fn check_write_scope(options: &WriteOptions, target: PlaceKind, place: &str) -> Result<()> {
+    if let PlaceKind::File(format) | PlaceKind::Folder(format) = target {
+        format.check_writable().map_err(|error| error.at(place))?;
+    }
     check_scopes(&WRITING, options, target, place)
 }
 

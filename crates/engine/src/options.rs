@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use lakerace_database::BatchRows;
 use lakerace_delta::Evolve;
-use lakerace_format::{ColumnUnion, CsvOptions, FileFormat, OrcOptions, ParquetOptions, WriteOptions};
+use lakerace_format::{ColumnUnion, CsvOptions, ExcelOptions, FileFormat, OrcOptions, ParquetOptions, WriteOptions};
 use lakerace_io::{StorageOptions, WriteMode};
 
 use crate::column_item::ColumnItem;
@@ -36,6 +36,8 @@ pub struct ReadOptions {
     pub parquet: ParquetOptions,
     /// Options of ORC.
     pub orc: OrcOptions,
+    /// Options of Excel.
+    pub excel: ExcelOptions,
     /// The files whose columns are put together.
     pub column_union: ColumnUnion,
     /// A column with the path or URL of the file that a row is from, after all others.

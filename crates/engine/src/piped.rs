@@ -34,7 +34,7 @@ pub(crate) fn find(location: &str, options: &ReadOptions, job: &Job) -> Result<O
 
 /// The names of formats: first of those that a terminal shows, then of those that a reader takes from a pipe.
 fn names_for_pipes() -> String {
-    let mut formats: Vec<_> = FileFormat::all().collect();
+    let mut formats: Vec<_> = FileFormat::all().filter(|format| !format.is_read_only).collect();
     formats.sort_by_key(|format| (!format.is_text(), !format.is_streamed));
     listed(formats.iter().map(|format| format.name.to_owned()), "or")
 }
@@ -85,6 +85,7 @@ impl StreamTarget {
             None => Err(Error::usage("the format is not given")
                 .at(&self.name)
                 .advice(format!("set it with {OUTPUT_FORMAT}: {}", names_for_pipes()))),
+            Some(format) if format.is_read_only => Err(format.read_only_error().at(&self.name)),
             Some(format) if !format.is_text() && self.writer.is_terminal() => {
                 Err(Error::usage("a terminal can't show this format")
                     .at(&self.name)

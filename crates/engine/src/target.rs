@@ -342,7 +342,9 @@ impl FileTarget {
     }
 
     fn known_format(&self) -> Result<&'static FileFormat> {
-        self.format.ok_or_else(|| unknown_target_format(&self.place))
+        let format = self.format.ok_or_else(|| unknown_target_format(&self.place))?;
+        format.check_writable().map_err(|error| error.at(&self.place))?;
+        Ok(format)
     }
 
     /// Files of a folder are of the source's format where nothing says another.

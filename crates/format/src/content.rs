@@ -7,8 +7,9 @@ use lakerace_io::option::INPUT_FORMAT;
 use lakerace_io::{Error, Result};
 
 use crate::csv::has_tabs;
+use crate::excel::is_document_part;
 use crate::text::{BYTE_ORDER_MARK, FileCompression};
-use crate::{CSV, CsvOptions, FileFormat, JSON, TSV};
+use crate::{CSV, CsvOptions, EXCEL, FileFormat, JSON, TSV};
 
 /// The content of a file's first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl DetectedContent {
         }
     }
 
-    /// A zip archive, whose content follows from the name of its first file.
+    /// A zip archive, whose content follows from the name of its first file. A workbook is one, too.
     fn of_zip(front: &[u8]) -> Self {
         const NAME_AT: usize = 30;
         let name_bytes = front.get(26..28).map_or(0, |bytes| usize::from(u16::from_le_bytes([bytes[0], bytes[1]])));
@@ -65,6 +66,7 @@ impl DetectedContent {
         match FileFormat::of_file_name(&name) {
             Some(format) if format.is_text() => Self::Known(format),
             Some(format) => Self::PackedFile(format),
+            None if is_document_part(&name) => Self::Known(&EXCEL),
             None => Self::Archive,
         }
     }

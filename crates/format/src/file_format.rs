@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
-use lakerace_io::option::OptionDefinition;
-use lakerace_io::{Job, Object, Output, Result};
+use lakerace_io::option::{OUTPUT_FORMAT, OptionDefinition};
+use lakerace_io::{Error, Job, Object, Output, Result};
 
-use crate::{ColumnUnion, CsvOptions, InputFile, OrcOptions, ParquetOptions, Sink, Source, WriteOptions};
+use crate::{ColumnUnion, CsvOptions, ExcelOptions, InputFile, OrcOptions, ParquetOptions, Sink, Source, WriteOptions};
 
 /// The options of a read by which files are opened.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +25,8 @@ pub struct OpenOptions<'a> {
     pub parquet: ParquetOptions,
     /// Options of ORC.
     pub orc: &'a OrcOptions,
+    /// Options of Excel.
+    pub excel: &'a ExcelOptions,
     /// The files whose columns are united.
     pub union: ColumnUnion,
     /// The columns that are read, those of filters included; `None`: any. A source may have only these.
@@ -62,6 +64,10 @@ pub struct FileFormat {
     pub marks: &'static [&'static [u8]],
     /// True if a file is read from its start, as from a pipe. Otherwise it is read from its end.
     pub is_streamed: bool,
+    /// True if files are read and never written.
+    pub is_read_only: bool,
+    /// True if columns are read in the types of the table that their rows go to. Those of text are in any case.
+    pub is_typed_by_target: bool,
     /// True if columns are stored separately, with statistics by which a filtered read skips rows.
     pub is_columnar: bool,
     /// True if writing dictionaries unchanged is faster than writing their values.
@@ -89,6 +95,8 @@ impl FileFormat {
             endings: &[],
             marks: &[],
             is_streamed: false,
+            is_read_only: false,
+            is_typed_by_target: false,
             is_columnar: false,
             keeps_dictionaries: false,
             is_dbgen: false,
@@ -102,6 +110,23 @@ impl FileFormat {
     /// Returns true if files are text.
     pub fn is_text(&self) -> bool {
         self.text_check.is_some()
+    }
+
+    /// Fails if files of the format are only read.
+    ///
+    /// # Errors
+    /// `Usage`, with the formats to write instead.
+    pub fn check_writable(&self) -> Result<()> {
+        if self.is_read_only { Err(self.read_only_error()) } else { Ok(()) }
+    }
+
+    /// The error of a write in a format that is only read.
+    pub fn read_only_error(&self) -> Error {
+        Error::usage(format!("{} files are read, and never written", self.title)).advice(format!(
+            "write CSV, which spreadsheet programs open, or Parquet: choose a name that ends in .csv or .parquet, or set the \
+             format with {}",
+            OUTPUT_FORMAT.to("csv")
+        ))
     }
 
     /// Returns true if an option of reading or writing applies to it.

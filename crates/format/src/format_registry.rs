@@ -7,6 +7,7 @@ use lakerace_io::{Error, Result};
 
 use crate::arrow_ipc::ARROW_IPC;
 use crate::csv::{CSV, TBL, TSV};
+use crate::excel::EXCEL;
 use crate::json_lines::{JSON, JSON_LINES};
 use crate::orc::ORC;
 use crate::parquet::PARQUET;
@@ -14,7 +15,7 @@ use crate::text::FileCompression;
 use crate::{Codec, FileFormat, WriteOptions};
 
 /// The formats of this crate.
-const BUILT_IN: [&FileFormat; 8] = [&PARQUET, &ORC, &CSV, &TSV, &TBL, &ARROW_IPC, &JSON_LINES, &JSON];
+const BUILT_IN: [&FileFormat; 9] = [&PARQUET, &ORC, &CSV, &TSV, &TBL, &ARROW_IPC, &JSON_LINES, &JSON, &EXCEL];
 
 static ADDED: RwLock<Vec<&FileFormat>> = RwLock::new(Vec::new());
 

@@ -1,4 +1,4 @@
-//! Files to batches and back: Parquet, ORC, CSV, TSV, TBL, JSON, JSON lines and Arrow IPC.
+//! Files to batches and back: Parquet, ORC, CSV, TSV, TBL, JSON, JSON lines and Arrow IPC; Excel to batches.
 //!
 //! A [`Source`] plans its reads, and a [`Sink`] writes batches. `lakerace-io` plans the requests.
 
@@ -11,6 +11,7 @@ mod content;
 pub mod csv;
 mod deleted_rows;
 mod duplicates;
+mod excel;
 mod exec;
 mod expr;
 mod field_positions;
@@ -55,6 +56,7 @@ pub use content::{DetectedContent, PACKED_FRONT_BYTES, is_zip};
 pub use csv::{CSV, TBL, TSV};
 pub use deleted_rows::DeletedRows;
 pub use duplicates::refuse_to_write_duplicates;
+pub use excel::EXCEL;
 pub use exec::is_large_row;
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal, ScalarFunction};
 pub use field_positions::{FieldIds, FieldPositions, FindBy};
@@ -66,7 +68,8 @@ pub use json_lines::{JSON, JSON_LINES, JsonLines, JsonLinesSink, JsonLinesSource
 pub use lakerace_orc::prefetch;
 pub use nesting::{MAX_NESTING, check_nesting, nested_too_deep};
 pub use options::{
-    Codec, ColumnUnion, Compression, CsvOptions, OnBadRow, OrcOptions, ParquetOptions, TimestampUnit, WriteOptions,
+    Codec, ColumnUnion, Compression, CsvOptions, ExcelOptions, OnBadRow, OrcOptions, ParquetOptions, TimestampUnit,
+    WriteOptions,
 };
 pub use orc::{ORC, OrcSink, OrcSource};
 pub use own_texts::with_own_texts;

@@ -26,7 +26,7 @@ impl Choice for OnBadRow {
 }
 
 /// Options for reading and writing CSV and TBL, and, by [`Self::schema`], [`Self::types`], [`Self::infer_rows`] and
-/// [`Self::on_bad_row`], for reading JSON lines. `None` means the format's default.
+/// [`Self::on_bad_row`], for reading JSON lines and Excel. `None` means the format's default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CsvOptions {
     /// True if the first row names the columns. Default: CSV yes, TBL no.
@@ -61,6 +61,13 @@ pub struct CsvOptions {
     pub decimal_comma: bool,
     /// The encoding of the files, such as `latin1`, `utf-16` or `windows-1252`. Default: UTF-8.
     pub encoding: Option<String>,
+}
+
+/// Options for reading Excel workbooks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExcelOptions {
+    /// The name of the sheet. `None`: the first one that Excel shows.
+    pub sheet: Option<String>,
 }
 
 /// The files whose columns are united.

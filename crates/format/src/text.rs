@@ -1,8 +1,9 @@
-//! Parts of text formats: compressed files, blocks, samples, values. CSV and JSON lines use them independently of each
-//! other.
+//! Parts of text formats: compressed files, blocks, samples, names, values. CSV and JSON lines use them independently of
+//! each other; Excel takes names and values.
 
 mod block_reader;
 mod byte_order_mark;
+mod column_names;
 mod file_compression;
 mod float_digits;
 mod front;
@@ -22,6 +23,7 @@ use lakerace_io::Job;
 
 pub(crate) use block_reader::{BlockReader, RawBlock, fetch_block, read_block, text_requests};
 pub(crate) use byte_order_mark::{BYTE_ORDER_MARK, without_byte_order_mark};
+pub(crate) use column_names::{header_names, made_up_names};
 pub(crate) use file_compression::{COMPRESSION_FRONT_BYTES, FileCompression};
 pub use float_digits::keeps_digits;
 pub(crate) use front::{MAX_SAMPLE_BYTES, read_front};

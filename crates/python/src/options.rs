@@ -3,8 +3,8 @@
 use lakerace::option::parse_choice;
 use lakerace::{
     BatchRows, ColumnItem, ColumnUnion, CompactOptions, Compression, CopyOptions, CsvOptions, DeleteOptions,
-    DiffOptions, Error, Evolve, Job, JobOptions, JobPlaces, LoadOptions, MergeOperator, MinSeekSize, OnBadRow,
-    OnDuplicate, OrcOptions, PARQUET, ParquetOptions, RangeOptions, ReadOptions, Result, RowOptions, Since,
+    DiffOptions, Error, Evolve, ExcelOptions, Job, JobOptions, JobPlaces, LoadOptions, MergeOperator, MinSeekSize,
+    OnBadRow, OnDuplicate, OrcOptions, PARQUET, ParquetOptions, RangeOptions, ReadOptions, Result, RowOptions, Since,
     StorageOptions, SyncOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions,
     VerifyOptions, WriteMode, WriteOptions, parse_bytes, parse_duration,
 };
@@ -193,6 +193,7 @@ impl<'py> Keywords<'py> {
             },
             parquet: ParquetOptions { timestamp_unit, ..ParquetOptions::default() },
             orc: OrcOptions { timestamp_unit, timestamp_zone: None },
+            excel: ExcelOptions { sheet: self.get("sheet")? },
             column_union: match self.get("union_columns")? {
                 Some(true) => ColumnUnion::Any,
                 Some(false) | None => ColumnUnion::Related,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::Schema;
 use lakerace::{
-    CsvOptions, Error, Job, JobOptions, OrcOptions, ParquetOptions, RangeOptions, ReadOptions, Result, StorageOptions,
-    TimestampUnit,
+    CsvOptions, Error, ExcelOptions, Job, JobOptions, OrcOptions, ParquetOptions, RangeOptions, ReadOptions, Result,
+    StorageOptions, TimestampUnit,
 };
 
 use crate::call::{RECORD, UNIT};
@@ -147,6 +147,7 @@ impl SparkSettings {
                 timestamp_unit: TimestampUnit::Microsecond,
                 timestamp_zone: self.get("session.jvm_zone").map(str::to_owned),
             },
+            excel: ExcelOptions { sheet: self.get("sheet").map(str::to_owned) },
             storage: self.storage(),
             ..ReadOptions::default()
         })

@@ -116,7 +116,7 @@ impl FittedColumn {
         };
         let plain = table_type(field.data_type(), Some(target.logical.data_type())).map_err(named)?;
         let (to, stored) = (target.stored.data_type(), target.logical.data_type());
-        let advice = format!("cast the column; if the rows come from CSV, give its type with {SCHEMA}");
+        let advice = format!("cast the column; if the rows come from CSV or Excel, give its type with {SCHEMA}");
         check_fields(&plain, stored, missing).map_err(named)?;
         check(&plain, to, stored, FindBy::Name).map_err(|error| named(error.advice(advice)))?;
         // Text and bytes may stay in their own layout: files have one for all.

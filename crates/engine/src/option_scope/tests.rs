@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use lakerace_format::{
-    ARROW_IPC, CSV, Compression, CsvOptions, JSON, JSON_LINES, ORC, PARQUET, ParquetOptions, TBL, TSV,
+    ARROW_IPC, CSV, Compression, CsvOptions, EXCEL, ExcelOptions, JSON, JSON_LINES, ORC, PARQUET, ParquetOptions, TBL,
+    TSV,
 };
 use lakerace_io::ErrorKind;
 
@@ -11,7 +12,8 @@ fn places() -> Vec<PlaceKind> {
     let files = [&PARQUET, &ORC, &CSV, &TBL, &ARROW_IPC, &JSON_LINES, &TSV, &JSON]
         .into_iter()
         .flat_map(|format| [PlaceKind::File(format), PlaceKind::Folder(format)]);
-    files.chain([PlaceKind::Table(&DELTA), PlaceKind::Generated, PlaceKind::Database]).collect()
+    let others = [PlaceKind::Table(&DELTA), PlaceKind::Generated, PlaceKind::Database];
+    files.chain(others).chain([PlaceKind::File(&EXCEL), PlaceKind::Folder(&EXCEL)]).collect()
 }
 
 fn csv(csv: CsvOptions) -> ReadOptions {
@@ -36,6 +38,7 @@ fn reads() -> Vec<(&'static str, ReadOptions)> {
         ("timestamp_format", csv(CsvOptions { timestamp_format: text(), ..CsvOptions::default() })),
         ("decimal_comma", csv(CsvOptions { decimal_comma: true, ..CsvOptions::default() })),
         ("encoding", csv(CsvOptions { encoding: text(), ..CsvOptions::default() })),
+        ("sheet", ReadOptions { excel: ExcelOptions { sheet: text() }, ..ReadOptions::default() }),
         (
             "timestamp_unit",
             ReadOptions {
@@ -68,12 +71,11 @@ fn writes() -> Vec<(&'static str, WriteOptions)> {
 }
 
 /// The places that an option applies to, as letters: Parquet, Orc, Csv, Tbl, Arrow, Jsonl, tsV and jsoN as files and (capital)
-/// folders, table,
-/// generated, database.
+/// folders, table, generated, database and eXcel.
 fn letters(applies: impl Fn(PlaceKind) -> bool) -> String {
     places()
         .into_iter()
-        .zip("pPoOcCtTaAjJvVnN#~@".chars())
+        .zip("pPoOcCtTaAjJvVnN#~@xX".chars())
         .filter(|(place, _)| applies(*place))
         .map(|(_, c)| c)
         .collect()
@@ -85,20 +87,21 @@ fn options_of_reading_apply_to_what_reads_them() {
         "cCtTvV",
         "cCtTvV",
         "cCtTvV",
-        "cCtTvV",
-        "cCtTvV",
-        "cCtTjJvVnN@",
+        "cCtTvVxX",
+        "cCtTvVxX",
+        "cCtTjJvVnN@xX",
         "cCtTjJvVnN",
-        "cCtTjJvVnN",
+        "cCtTjJvVnNxX",
+        "cCtTvVxX",
         "cCtTvV",
         "cCtTvV",
         "cCtTvV",
         "cCtTvV",
         "cCtTvV",
-        "cCtTvV",
+        "xX",
         "pPoO",
         "pPoO",
-        "pPoOcCtTjJvVnN",
+        "pPoOcCtTjJvVnNxX",
     ];
     for ((name, options), expected) in reads().into_iter().zip(expected) {
         assert_eq!(letters(|place| check_read_scope(&options, place, None, "x").is_ok()), expected, "{name}");
@@ -150,7 +153,8 @@ fn options_of_two_sources_apply_to_either() {
 fn defaults_apply_everywhere() {
     for place in places() {
         check_read_scope(&ReadOptions::default(), place, None, "x").unwrap();
-        check_write_scope(&WriteOptions::default(), place, "x").unwrap();
+        let is_read_only = place.file_format() == Some(&EXCEL);
+        assert_eq!(check_write_scope(&WriteOptions::default(), place, "x").is_ok(), !is_read_only);
     }
 }
 

@@ -51,7 +51,7 @@ pub enum TpchFormat {
 impl TpchFormat {
     /// The names of all: those of file formats, then that of Delta tables.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        FileFormat::all().map(|format| format.name).chain([DELTA.name])
+        FileFormat::all().filter(|format| !format.is_read_only).map(|format| format.name).chain([DELTA.name])
     }
 }
 

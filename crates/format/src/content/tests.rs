@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::DetectedContent;
 
-use crate::{ARROW_IPC, CSV, JSON, JSON_LINES, ORC, PARQUET};
+use crate::{ARROW_IPC, CSV, EXCEL, JSON, JSON_LINES, ORC, PARQUET};
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -94,7 +94,12 @@ fn files_and_packings_are_told_by_their_marks() {
     };
     assert_eq!(zipped("a/rows.csv"), DetectedContent::Known(&CSV));
     assert_eq!(zipped("rows.parquet"), DetectedContent::PackedFile(&PARQUET));
-    assert_eq!(zipped("[Content_Types].xml"), DetectedContent::Archive);
+    for part in ["[Content_Types].xml", "_rels/.rels", "docProps/app.xml", "xl/workbook.xml", "mimetype"] {
+        assert_eq!(zipped(part), DetectedContent::Known(&EXCEL));
+    }
+    assert_eq!(zipped("xl/rows.csv"), DetectedContent::Known(&CSV));
+    assert_eq!(zipped("rows.xlsx"), DetectedContent::PackedFile(&EXCEL));
+    assert_eq!(zipped("rows.dat"), DetectedContent::Archive);
     // A block that is cut short tells nothing yet.
     let packed = zstd::bulk::compress(&b"{\"id\":1}\n".repeat(1000), 3).unwrap();
     assert_eq!(DetectedContent::detect(&packed[..8]), DetectedContent::Unclear);

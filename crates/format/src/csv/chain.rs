@@ -7,10 +7,11 @@ use bytes::Bytes;
 use lakerace_io::option::{NO_HEADER, QUOTE, SCHEMA};
 use lakerace_io::{Error, Result};
 
-use super::header::{header_names, record_fields};
+use super::header::record_fields;
 use super::parse::{RecordSlice, WantedLayout};
 use super::rules::DialectRules;
 use super::scan::{ScanState, SpeculativeScan, first_end, open_quote};
+use crate::text::header_names;
 
 /// The longest record, in bytes: a quote that is never closed must not take all memory.
 pub(super) const MAX_RECORD_BYTES: usize = 256 << 20;

@@ -7,12 +7,12 @@ use lakerace_io::{Error, Object, Result};
 
 use super::column::{FieldText, Text};
 use super::fields::{FieldSplitter, FieldTable, OnRagged};
-use super::header::{header_names, made_up_names, record_fields};
+use super::header::record_fields;
 use super::rules::DialectRules;
 use super::scan::{ScanState, first_end, step};
 use super::sniff::other_delimiter;
 use crate::text::infer::InferredType;
-use crate::text::{MAX_SAMPLE_BYTES, read_front, without_byte_order_mark};
+use crate::text::{MAX_SAMPLE_BYTES, header_names, made_up_names, read_front, without_byte_order_mark};
 
 /// The front of a file.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use lakerace_io::ErrorKind;
 
@@ -31,6 +31,8 @@ fn names_of_files_say_their_formats() {
         ("a.json.xz", "json"),
         ("a.tsv.zip", "tsv"),
         ("a.csv.zstd", "csv"),
+        ("a.XLSX", "excel"),
+        ("a.xlsm", "excel"),
     ];
     for (name, format) in cases {
         assert_eq!(named(name), format, "{name}");
@@ -45,6 +47,8 @@ fn names_of_files_say_their_formats() {
         "a.gz",
         "a.parquet.gz",
         "a.orc.zst",
+        "a.xlsx.gz",
+        "a.xls",
         "a.csv.lz4",
         "a.zip",
         "a.csv/b",
@@ -60,8 +64,16 @@ fn names_are_found_in_letters_of_any_case() {
     let error = "avro".parse::<&FileFormat>().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "unknown format \"avro\" (choose one of parquet, orc, csv, tsv, tbl, arrow, jsonl, json)"
+        "unknown format \"avro\" (choose one of parquet, orc, csv, tsv, tbl, arrow, jsonl, json, excel)"
     );
+}
+
+#[test]
+fn a_format_that_is_only_read_says_what_to_write() {
+    let error = EXCEL.check_writable().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(error.to_string().contains("Excel files are read, and never written (write CSV"), "{error}");
+    assert!(FileFormat::all().filter(|format| *format != &EXCEL).all(|format| format.check_writable().is_ok()));
 }
 
 #[test]
@@ -108,15 +120,18 @@ fn the_guide_names_each_format_and_its_endings() {
     let line = |page: &str, front: &str| {
         guide(page).lines().find(|line| line.starts_with(front)).unwrap_or_default().to_owned()
     };
-    let (locations, spark) = (line("locations.md", "| `a."), line("spark.md", "| `format` |"));
-    let (pipes, from_end) = (guide("pipes.md"), line("pipes.md", "| Parquet and ORC |"));
+    let spark = line("spark.md", "| `format` |");
+    let rows = guide("locations.md");
+    let locations: String = rows.lines().filter(|line| line.starts_with("| `a.")).collect();
+    let pipes = guide("pipes.md");
     for format in FileFormat::all() {
         for ending in format.endings {
             assert!(locations.contains(&format!("`a.{ending}`")), ".{ending} is missing in locations.md");
         }
         assert!(spark.contains(&format!("`{}`", format.name)), "{} is missing in spark.md", format.name);
         let rows = pipes.lines().filter(|line| line.starts_with("| ") && line.contains(format.title));
-        assert_eq!(rows.count(), 1, "{} in the table of pipes.md", format.title);
-        assert_eq!(from_end.contains(format.title), !format.is_streamed, "{}", format.title);
+        let [row] = rows.collect::<Vec<_>>()[..] else { panic!("{} in the table of pipes.md", format.title) };
+        assert_eq!(row.contains("from a temporary file"), !format.is_streamed, "{}", format.title);
+        assert_eq!(row.contains("refused"), format.is_read_only, "{}", format.title);
     }
 }

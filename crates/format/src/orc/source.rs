@@ -21,8 +21,8 @@ use crate::exec::{BatchPlan, ScanTask, batch_rows, run, steps_ahead};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_part, profile};
 use crate::schema_merge::merge;
 use crate::{
-    Batches, ColumnOwners, ColumnUnion, CsvOptions, Expr, InputFile, OpenOptions, OrcOptions, ParquetOptions, ReadPlan,
-    ReadRequest, Source, SourceInfo, TimestampUnit, UnitPlan,
+    Batches, ColumnOwners, ColumnUnion, CsvOptions, ExcelOptions, Expr, InputFile, OpenOptions, OrcOptions,
+    ParquetOptions, ReadPlan, ReadRequest, Source, SourceInfo, TimestampUnit, UnitPlan,
 };
 
 /// ORC files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and `int`
@@ -52,7 +52,16 @@ impl OrcSource {
     /// Opens like [`Self::open`], for files some of whose columns are constants.
     pub fn open_files(files: Vec<InputFile>, options: OrcOptions, union: ColumnUnion, job: &Job) -> Result<Self> {
         let (parquet, csv) = (ParquetOptions::default(), CsvOptions::default());
-        let all = OpenOptions { all: &[], first: None, csv: &csv, parquet, orc: &options, union, columns: None };
+        let all = OpenOptions {
+            all: &[],
+            first: None,
+            csv: &csv,
+            parquet,
+            orc: &options,
+            excel: &ExcelOptions::default(),
+            union,
+            columns: None,
+        };
         Self::open_part(files, &all, job)
     }
 

@@ -144,6 +144,11 @@ options! {
     /// No header line in a target.
     OUTPUT_NO_HEADER = new("output_no_header", Off, "copy").keyword("output_header");
 
+    // Excel.
+
+    /// The name of a workbook's sheet.
+    SHEET = new("sheet", Text, READ_TEXT).spark_option("sheet");
+
     // Writing.
 
     /// The format of a target.

@@ -15,7 +15,7 @@ final class OptionNames {
       "compression", "row_group_rows", "file_bytes", "bloom_filter", "partitionOverwriteMode", "replaceWhere", "readChangeFeed", "startingVersion",
       "endingVersion", "startingTimestamp", "maxFilesPerTrigger", "maxBytesPerTrigger", "ignoreChanges", "ignoreDeletes",
       "skipChangeCommits", "txnAppId", "txnVersion", "header", "delimiter", "quote", "escape", "null_string", "csv_schema",
-      "infer_rows", "skip_rows", "comment", "date_format", "timestamp_format", "decimal_comma", "encoding", "threads",
+      "infer_rows", "skip_rows", "comment", "date_format", "timestamp_format", "decimal_comma", "encoding", "sheet", "threads",
       "batch_rows", "max_task_bytes", "min_seek_size", "max_requests_in_flight", "durability");
 
   /** The prefix of the names in a statement's OPTIONS, which Spark also passes without it. */

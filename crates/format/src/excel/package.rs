@@ -1,0 +1,270 @@
+//! The zip archive of a workbook, whose parts are checked before they are unpacked into memory.
+
+use std::io::{BufReader, Cursor, Read};
+
+use bytes::Bytes;
+use lakerace_io::{Error, Job, Result};
+use quick_xml::Reader;
+use quick_xml::events::Event;
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+/// The first bytes of workbooks of Excel 2003, and of encrypted ones.
+pub(super) const COMPOUND_FILE_MAGIC: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
+
+/// Advice for files that another program stores in a form that is read.
+const SAVE_AS: &str = "open it in Excel or LibreOffice, and save it as .xlsx";
+
+/// Bytes that are unpacked between two looks at the job.
+const STEP_BYTES: usize = 256 << 10;
+
+/// The least bytes of a text in the part of shared texts: `<si/>`.
+const MIN_TEXT_BYTES: u64 = 5;
+
+/// The limits of a workbook, which bound the memory of a read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PackageLimits {
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Unpacked bytes of a sheet, or of a part of unknown use.
+    pub sheet_bytes: u64,
+    /// Unpacked bytes of the texts that sheets share: a text takes several times as many.
+    pub text_bytes: u64,
+    /// Unpacked bytes of styles and lists of parts.
+    pub list_bytes: u64,
+    /// Unpacked bytes of all parts.
+    pub total_bytes: u64,
+    /// Bytes of cell styles in memory.
+    pub style_bytes: u64,
+}
+
+impl Default for PackageLimits {
+    fn default() -> Self {
+        Self {
+            file_bytes: 1 << 30,
+            sheet_bytes: 1 << 30,
+            text_bytes: 256 << 20,
+            list_bytes: 16 << 20,
+            total_bytes: 4 << 30,
+            style_bytes: 512 << 20,
+        }
+    }
+}
+
+impl PackageLimits {
+    /// The limit of a part, by its name.
+    fn of_part(&self, name: &str) -> u64 {
+        let name = name.to_ascii_lowercase();
+        let is_list = [".rels", "workbook.xml", "styles.xml"].iter().any(|ending| name.ends_with(ending));
+        if name.ends_with("sharedstrings.xml") {
+            self.text_bytes
+        } else if is_list || name.contains("theme") {
+            self.list_bytes
+        } else {
+            self.sheet_bytes
+        }
+    }
+}
+
+/// Checks that the bytes are a workbook whose parts can be unpacked within the limits. Returns true if a part may have
+/// formulas.
+///
+/// # Errors
+/// `Unsupported` for other formats, for encryption and beyond the limits; `Corrupt` for damage.
+pub(super) fn check_package(bytes: &Bytes, limits: &PackageLimits, job: &Job) -> Result<bool> {
+    if bytes.starts_with(COMPOUND_FILE_MAGIC) {
+        return Err(compound_file(bytes));
+    }
+    if bytes.is_empty() {
+        return Err(Error::invalid("the file is empty"));
+    }
+    if !bytes.starts_with(b"PK") {
+        return Err(Error::invalid("it is not an Excel workbook, which is a zip archive")
+            .advice(format!("check its format; if Excel knows it, {SAVE_AS}")));
+    }
+    let mut archive = ZipArchive::new(Cursor::new(bytes.clone())).map_err(|error| damaged(&error))?;
+    refuse_others(&archive)?;
+    refuse_large(&mut archive, limits)?;
+    let mut has_formulas = false;
+    let mut step = vec![0; STEP_BYTES];
+    for index in 0..archive.len() {
+        has_formulas |= check_part(&mut archive, index, &mut step, job)?;
+    }
+    for index in 0..archive.len() {
+        check_lists(&mut archive, index, limits)?;
+    }
+    Ok(has_formulas)
+}
+
+/// The error of an encrypted workbook, or of one of Excel 2003.
+fn compound_file(bytes: &[u8]) -> Error {
+    let encrypted: Vec<u8> = "EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    if memchr::memmem::find(bytes, &encrypted).is_some() {
+        return Error::unsupported("the workbook is encrypted by a password")
+            .advice("open it in Excel, and save it without a password");
+    }
+    Error::unsupported("it is a document of Excel 2003 or older (.xls), which is not supported").advice(SAVE_AS)
+}
+
+type Archive = ZipArchive<Cursor<Bytes>>;
+
+/// Refuses archives that are no workbook, and forms of workbooks that are not read.
+fn refuse_others(archive: &Archive) -> Result<()> {
+    let names: Vec<String> = archive.file_names().flatten().map(|name| name.to_ascii_lowercase()).collect();
+    let ends = |ending: &str| names.iter().any(|name| name.ends_with(ending));
+    if ends("workbook.xml") {
+        return Ok(());
+    }
+    if ends("workbook.bin") {
+        return Err(Error::unsupported("it is a binary workbook (.xlsb), which is not supported").advice(SAVE_AS));
+    }
+    if names.iter().any(|name| name == "mimetype") && ends("content.xml") {
+        return Err(Error::unsupported("it is an OpenDocument file (.ods), which is not supported").advice(SAVE_AS));
+    }
+    Err(Error::invalid("it is a zip archive, but no Excel workbook: it has no xl/workbook.xml"))
+}
+
+/// Refuses parts that state sizes beyond the limits. Nothing is unpacked.
+fn refuse_large(archive: &mut Archive, limits: &PackageLimits) -> Result<()> {
+    let mut total_bytes = 0u64;
+    for index in 0..archive.len() {
+        let part = archive.by_index_raw(index).map_err(|error| damaged(&error))?;
+        let name = String::from_utf8_lossy(part.name_raw());
+        if part.encrypted() {
+            return Err(
+                Error::unsupported(format!("its part {name:?} is encrypted")).advice("save it without a password")
+            );
+        }
+        let limit = limits.of_part(&name);
+        if part.size() > limit {
+            return Err(too_large(&format!("its part {name:?}"), limit));
+        }
+        total_bytes = total_bytes.saturating_add(part.size());
+    }
+    if total_bytes > limits.total_bytes {
+        return Err(too_large("the workbook", limits.total_bytes));
+    }
+    Ok(())
+}
+
+/// The error of a workbook, or of a part of one, that memory is not spent on.
+pub(super) fn too_large(what: &str, limit: u64) -> Error {
+    let limit = if limit >> 20 > 0 { format!("{} MiB", limit >> 20) } else { format!("{limit} bytes") };
+    Error::unsupported(format!("{what} has more than {limit} when unpacked, and a workbook is read in memory"))
+        .advice("save the sheet as CSV, or divide it into several workbooks")
+}
+
+/// Unpacks a part, and compares its size and checksum with those that the archive states. Returns true if it may have
+/// formulas.
+fn check_part(archive: &mut Archive, index: usize, step: &mut [u8], job: &Job) -> Result<bool> {
+    let mut part = archive.by_index(index).map_err(|error| damaged(&error))?;
+    let name = String::from_utf8_lossy(part.name_raw()).into_owned();
+    let stated_bytes = part.size();
+    let (mut seen_bytes, mut has_formulas) = (0u64, false);
+    let mut carried = 0;
+    loop {
+        job.check()?;
+        let read = part.read(&mut step[carried..]).map_err(|error| broken_part(&name, &error.to_string()))?;
+        if read == 0 {
+            break;
+        }
+        seen_bytes += read as u64;
+        if seen_bytes > stated_bytes {
+            return Err(broken_part(&name, "it is longer than the archive states"));
+        }
+        let filled = carried + read;
+        has_formulas = has_formulas || has_formula(&step[..filled]);
+        // A tag may be cut.
+        carried = 1;
+        step[0] = step[filled - 1];
+    }
+    if seen_bytes < stated_bytes {
+        return Err(broken_part(&name, "it is shorter than the archive states"));
+    }
+    Ok(has_formulas)
+}
+
+/// Returns true if a text may have the start of an element `f`, with a prefix or without one.
+fn has_formula(xml: &[u8]) -> bool {
+    memchr::memmem::find(xml, b"<f").is_some() || memchr::memmem::find(xml, b":f").is_some()
+}
+
+/// Refuses counts that would reserve memory for values that are not there, and styles that would be copied too often.
+fn check_lists(archive: &mut Archive, index: usize, limits: &PackageLimits) -> Result<()> {
+    let part = archive.by_index(index).map_err(|error| damaged(&error))?;
+    let name = String::from_utf8_lossy(part.name_raw()).into_owned();
+    let bytes = part.size();
+    let lower = name.to_ascii_lowercase();
+    if lower.ends_with("sharedstrings.xml") {
+        let texts = stated_texts(BufReader::new(part));
+        if texts.is_some_and(|texts| texts > bytes / MIN_TEXT_BYTES + 1) {
+            return Err(broken_part(&name, "it states more texts than it can have"));
+        }
+    } else if lower.ends_with("styles.xml") && style_bytes(BufReader::new(part)) > limits.style_bytes {
+        return Err(Error::unsupported(format!("its part {name:?} has too many styles of cells, or too long names"))
+            .advice("copy the values of the sheet into a new workbook"));
+    }
+    Ok(())
+}
+
+/// The number of texts that the part of shared texts states, by which memory is reserved.
+fn stated_texts(xml: impl std::io::BufRead) -> Option<u64> {
+    let mut reader = xml_reader(xml);
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        match reader.read_event_into(&mut buffer).ok()? {
+            Event::Start(element) if element.local_name().as_ref() == "sst" => {
+                let count = element.try_get_attribute("uniqueCount").ok()??;
+                let digits: String = count.value.chars().filter(char::is_ascii_digit).collect();
+                // More digits than a number has are too many texts, too.
+                return Some(if digits.is_empty() { 0 } else { digits.parse().unwrap_or(u64::MAX) });
+            }
+            Event::Eof => return None,
+            _ => {}
+        }
+    }
+}
+
+/// Approximate bytes of cell styles in memory: each has a copy of its font and its format.
+fn style_bytes(xml: impl std::io::BufRead) -> u64 {
+    /// Bytes of a style without its texts.
+    const STYLE_BYTES: u64 = 1024;
+    let mut reader = xml_reader(xml);
+    let mut buffer = Vec::new();
+    let (mut styles, mut longest) = (0u64, 0u64);
+    loop {
+        buffer.clear();
+        match reader.read_event_into(&mut buffer) {
+            Ok(Event::Start(element)) => {
+                longest = longest.max(element.attributes_raw().len() as u64);
+                styles += u64::from(element.local_name().as_ref() == "xf");
+            }
+            // The reader of the workbook reports the error.
+            Ok(Event::Eof) | Err(_) => return styles.saturating_mul(STYLE_BYTES + longest),
+            Ok(_) => {}
+        }
+    }
+}
+
+/// A reader with the settings of calamine's.
+fn xml_reader<R: std::io::BufRead>(xml: R) -> Reader<R> {
+    let mut reader = Reader::from_reader(xml);
+    let config = reader.config_mut();
+    config.check_end_names = false;
+    config.check_comments = false;
+    config.expand_empty_elements = true;
+    reader
+}
+
+fn broken_part(name: &str, why: &str) -> Error {
+    Error::corrupt(format!("the part {name:?} of the workbook is damaged: {why}"))
+        .advice("download or create the file again")
+}
+
+fn damaged(error: &ZipError) -> Error {
+    Error::corrupt(format!("the workbook is truncated or damaged: {error}")).advice("download or create the file again")
+}
+
+#[cfg(test)]
+mod tests;
