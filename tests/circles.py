@@ -64,8 +64,8 @@ NATURAL: list[tuple[str, frozenset[str], str]] = [
 SIBLINGS: list[tuple[str, frozenset[str], frozenset[str], str]] = [
     (
         "format",
-        frozenset({"text", "arrow_ipc", "csv", "excel", "json_lines", "orc", "parquet"}),
-        frozenset({"arrow_ipc", "csv", "excel", "json_lines", "orc", "parquet"}),
+        frozenset({"text", "arrow_ipc", "avro", "csv", "excel", "json_lines", "orc", "parquet"}),
+        frozenset({"arrow_ipc", "avro", "csv", "excel", "json_lines", "orc", "parquet"}),
         "formats know nothing of each other; what formats of text share is in text",
     ),
     (

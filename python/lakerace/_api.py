@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Location: TypeAlias = str | os.PathLike[str]
     #: Rows: a location, a stream of them, a lazy frame, or dicts.
     RowSource: TypeAlias = Location | ArrowStream | polars.LazyFrame | Iterable[Mapping[str, Any]]
-    Format: TypeAlias = Literal["parquet", "orc", "csv", "tsv", "tbl", "arrow", "jsonl", "json", "excel"]
+    Format: TypeAlias = Literal["parquet", "orc", "csv", "tsv", "tbl", "arrow", "avro", "jsonl", "json", "excel"]
     TimestampUnit: TypeAlias = Literal["auto", "s", "ms", "us", "ns"]
     OnBadRow: TypeAlias = Literal["error", "skip", "null"]
     Mode: TypeAlias = Literal["error", "overwrite", "append", "upsert", "delete"]

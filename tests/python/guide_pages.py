@@ -264,6 +264,7 @@ PAGES: dict[str, Page] = {
             "cargo install": "the tests build the command",
         },
     ),
+    "avro.md": Page(),
     "changes.md": Page(),
     "configuration.md": Page(_prepare_connections),
     "csv.md": Page(_prepare_csv, before={"lakerace copy orders.csv.gz": "rm orders.parquet"}),

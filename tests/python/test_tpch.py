@@ -248,7 +248,7 @@ def test_wrong_arguments_of_the_function_are_named(tmp_path: Path) -> None:
     with pytest.raises(lr.UsageError, match="tables is a list"):
         lr.tpch(tmp_path, tables="lineitem")
     with pytest.raises(lr.UsageError, match=r"format: .*delta"):
-        lr.tpch(tmp_path, format="avro")  # type: ignore[arg-type]
+        lr.tpch(tmp_path, format="lance")  # type: ignore[arg-type]
     with pytest.raises(lr.UsageError, match=r"mode: .*zero-copy"):
         lr.tpch(tmp_path, mode="zerocopy")  # type: ignore[arg-type]
     with pytest.raises(lr.UsageError, match="folder"):

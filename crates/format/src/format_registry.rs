@@ -6,6 +6,7 @@ use std::sync::{PoisonError, RwLock};
 use lakerace_io::{Error, Result};
 
 use crate::arrow_ipc::ARROW_IPC;
+use crate::avro::AVRO;
 use crate::csv::{CSV, TBL, TSV};
 use crate::excel::EXCEL;
 use crate::json_lines::{JSON, JSON_LINES};
@@ -15,7 +16,7 @@ use crate::text::FileCompression;
 use crate::{Codec, FileFormat, WriteOptions};
 
 /// The formats of this crate.
-const BUILT_IN: [&FileFormat; 9] = [&PARQUET, &ORC, &CSV, &TSV, &TBL, &ARROW_IPC, &JSON_LINES, &JSON, &EXCEL];
+const BUILT_IN: [&FileFormat; 10] = [&PARQUET, &ORC, &CSV, &TSV, &TBL, &ARROW_IPC, &AVRO, &JSON_LINES, &JSON, &EXCEL];
 
 static ADDED: RwLock<Vec<&FileFormat>> = RwLock::new(Vec::new());
 

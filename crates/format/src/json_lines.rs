@@ -4,7 +4,6 @@ mod blocks;
 mod column;
 mod fault;
 mod layout;
-mod map_keys;
 mod parse;
 mod places;
 mod sample;
@@ -27,11 +26,13 @@ use lakerace_io::option::{COLUMNS, COMPRESSION, FILE_NAME_COLUMN, INFER_ROWS, ON
 use lakerace_io::{Error, Job, Output, Result};
 
 use self::layout::JsonLayout;
-pub use self::map_keys::refuse_keys_twice;
 pub use self::source::JsonLinesSource;
 pub use self::texts::values_of_json;
 use crate::text::{TextRows, TextSink};
-use crate::{FileFormat, Sink, WriteOptions, refuse_to_write_duplicates, with_instants_in_utc, with_plain_nulls};
+use crate::{
+    FileFormat, Sink, WriteOptions, refuse_keys_twice, refuse_to_write_duplicates, with_instants_in_utc,
+    with_plain_nulls,
+};
 
 /// JSON lines: an object a line.
 pub static JSON_LINES: FileFormat = FileFormat {

@@ -1,9 +1,10 @@
-//! Files to batches and back: Parquet, ORC, CSV, TSV, TBL, JSON, JSON lines and Arrow IPC; Excel to batches.
+//! Files to batches and back: Parquet, ORC, CSV, TSV, TBL, JSON, JSON lines, Avro and Arrow IPC. Excel to batches.
 //!
 //! A [`Source`] plans its reads, and a [`Sink`] writes batches. `lakerace-io` plans the requests.
 
 mod array_bytes;
 mod arrow_ipc;
+mod avro;
 pub mod calendar;
 mod columns;
 pub mod conform;
@@ -27,6 +28,7 @@ mod input;
 pub mod internals;
 pub mod json;
 mod json_lines;
+mod map_keys;
 mod nesting;
 mod options;
 mod orc;
@@ -49,8 +51,10 @@ mod table_schema;
 mod text;
 mod utc;
 mod variant;
+mod whole_days;
 
 pub use arrow_ipc::{ARROW_IPC, ArrowSink, ArrowSource};
+pub use avro::{AVRO, AvroSink, AvroSource};
 pub use columns::requested_schema;
 pub use content::{DetectedContent, PACKED_FRONT_BYTES, is_zip};
 pub use csv::{CSV, TBL, TSV};
@@ -64,8 +68,9 @@ pub use file_format::{CheckSchema, CreateFile, FileFormat, OpenFiles, OpenOption
 pub use fixed_sizes::warn_of_fixed_sizes;
 pub use foreign_arrays::{checked_batch, with_plain_nulls};
 pub use input::{Constants, InputFile};
-pub use json_lines::{JSON, JSON_LINES, JsonLines, JsonLinesSink, JsonLinesSource, refuse_keys_twice, values_of_json};
+pub use json_lines::{JSON, JSON_LINES, JsonLines, JsonLinesSink, JsonLinesSource, values_of_json};
 pub use lakerace_orc::prefetch;
+pub use map_keys::refuse_keys_twice;
 pub use nesting::{MAX_NESTING, check_nesting, nested_too_deep};
 pub use options::{
     Codec, ColumnUnion, Compression, CsvOptions, ExcelOptions, OnBadRow, OrcOptions, ParquetOptions, TimestampUnit,

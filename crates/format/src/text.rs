@@ -1,5 +1,6 @@
 //! Parts of text formats: compressed files, blocks, samples, names, values. CSV and JSON lines use them independently of
-//! each other; Excel takes names and values.
+//! each other. Excel takes names and values. Avro takes the requests and the readers, because it is also read from the
+//! front.
 
 mod block_reader;
 mod byte_order_mark;
@@ -21,7 +22,9 @@ mod zip_member;
 use lakerace_exec::PoolOptions;
 use lakerace_io::Job;
 
-pub(crate) use block_reader::{BlockReader, RawBlock, fetch_block, read_block, text_requests};
+pub(crate) use block_reader::{
+    BlockReader, RawBlock, fetch_block, read_block, stored_bytes, text_fetcher, text_requests,
+};
 pub(crate) use byte_order_mark::{BYTE_ORDER_MARK, without_byte_order_mark};
 pub(crate) use column_names::{header_names, made_up_names};
 pub(crate) use file_compression::{COMPRESSION_FRONT_BYTES, FileCompression};

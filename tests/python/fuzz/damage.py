@@ -119,6 +119,8 @@ def seeds() -> list[Seed]:
         "ours.jsonl.zst": lambda path: lr.copy(finite, path),
         "ours.arrow": lambda path: lr.copy(table, path),
         "file.arrow": lambda path: _ipc(table, path),
+        "ours.avro": lambda path: lr.copy(plain, path),
+        "ours-none.avro": lambda path: lr.copy(plain, path, compression="none"),
     }
     return [_written(name, write) for name, write in made.items()]
 

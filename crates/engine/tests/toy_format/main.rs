@@ -112,11 +112,12 @@ fn errors_know_the_format() {
     let compressed = refused("x.toy", WriteOptions { compression, ..WriteOptions::default() });
     assert!(compressed.contains("`compression` does not apply: this is a file in format toy"), "{compressed}");
     assert!(
-        compressed.contains("it applies to Parquet, ORC, CSV, TSV, TBL, Arrow IPC, JSON lines, JSON and Delta tables"),
+        compressed
+            .contains("it applies to Parquet, ORC, CSV, TSV, TBL, Arrow IPC, Avro, JSON lines, JSON and Delta tables"),
         "{compressed}"
     );
     let unknown = refused("x.unknown", WriteOptions::default());
-    assert!(unknown.contains(".feather and .toy, and .csv"), "{unknown}");
+    assert!(unknown.contains(".avro and .toy, and .csv"), "{unknown}");
     let twice = FileFormat::register(&TOY).unwrap_err();
     assert_eq!(twice.kind(), ErrorKind::Usage, "{twice}");
 }

@@ -7,7 +7,7 @@ use lakerace_io::{ErrorKind, IfExists, Job, Location, StorageOptions};
 
 use super::refuse_to_write_duplicates;
 use crate::csv::{CsvSink, Dialect};
-use crate::{ArrowSink, JsonLinesSink, OrcSink, ParquetSink, WriteOptions};
+use crate::{ArrowSink, AvroSink, JsonLinesSink, OrcSink, ParquetSink, WriteOptions};
 
 fn twice() -> DataType {
     DataType::Struct(vec![Field::new("a", DataType::Int64, true), Field::new("a", DataType::Int64, true)].into())
@@ -52,7 +52,7 @@ fn no_file_is_begun_with_fields_of_one_name() {
     let folder = tempfile::tempdir().unwrap();
     let (options, job) = (WriteOptions::default(), Job::default());
     let schema = Arc::new(schema(DataType::List(item(twice()))));
-    for ending in ["parquet", "orc", "arrow", "jsonl", "csv"] {
+    for ending in ["parquet", "orc", "arrow", "avro", "jsonl", "csv"] {
         let file = folder.path().join(format!("x.{ending}"));
         let location = Location::parse(file.to_str().unwrap()).unwrap();
         let (store, path) = location.open(&StorageOptions::default(), &job).unwrap();
@@ -62,6 +62,7 @@ fn no_file_is_begun_with_fields_of_one_name() {
             "parquet" => ParquetSink::create(output, schema, &options, &job),
             "orc" => OrcSink::create(output, schema, &options, &job),
             "arrow" => ArrowSink::create(output, &schema, &options),
+            "avro" => AvroSink::create(output, &schema, &options, &job),
             "jsonl" => JsonLinesSink::create(output, schema, &options, &job),
             _ => CsvSink::create(output, schema, Dialect::Csv, &options, &job),
         };

@@ -19,6 +19,7 @@ fn names_of_files_say_their_formats() {
         ("a.arrow", "arrow"),
         ("a.arrows", "arrow"),
         ("a.feather", "arrow"),
+        ("a.AVRO", "avro"),
         ("a.b.csv", "csv"),
         ("a.csv.gz", "csv"),
         ("a.tbl.ZST", "tbl"),
@@ -61,10 +62,10 @@ fn names_of_files_say_their_formats() {
 fn names_are_found_in_letters_of_any_case() {
     assert_eq!("Parquet".parse::<&FileFormat>().unwrap(), &PARQUET);
     assert_eq!(FileFormat::find("Parquet"), None);
-    let error = "avro".parse::<&FileFormat>().unwrap_err();
+    let error = "lance".parse::<&FileFormat>().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "unknown format \"avro\" (choose one of parquet, orc, csv, tsv, tbl, arrow, jsonl, json, excel)"
+        "unknown format \"lance\" (choose one of parquet, orc, csv, tsv, tbl, arrow, avro, jsonl, json, excel)"
     );
 }
 

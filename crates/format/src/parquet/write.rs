@@ -14,9 +14,9 @@ pub(super) mod pool;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayData, ArrayRef, AsArray, make_array};
+use arrow::array::ArrayRef;
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{Date64Type, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use lakerace_io::{Error, Job, Output, Result};
@@ -28,6 +28,7 @@ use self::pool::{EncodePool, OpenRowGroup};
 use super::encode::encoder::{ColumnEncoder, EncoderScratch};
 use super::encode::flat_encoder;
 use crate::array_bytes::array_bytes;
+use crate::whole_days::odd_date;
 use crate::{Sink, WriteOptions, Written, refuse_to_write_duplicates};
 
 /// Limit of rows that go to an encoder together.
@@ -290,15 +291,3 @@ fn stored_array(column: &ColumnLayout, array: &ArrayRef) -> Result<ArrayRef> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(array, column.stored.data_type(), &options).map_err(|e| named(e.to_string()))
 }
-
-/// A date of 64 bits that is not a whole day, at any level.
-fn odd_date(array: &dyn Array) -> Option<i64> {
-    let in_data = |data: ArrayData| odd_date(make_array(data).as_ref());
-    match array.as_primitive_opt::<Date64Type>() {
-        Some(dates) => dates.iter().flatten().find(|ms| ms % MILLISECONDS_OF_A_DAY != 0),
-        None if array.data_type().is_nested() => array.to_data().child_data().iter().cloned().find_map(in_data),
-        None => None,
-    }
-}
-
-const MILLISECONDS_OF_A_DAY: i64 = 86_400_000;

@@ -20,6 +20,26 @@ const LEAST_READ_AHEAD_BYTES: u64 = 32 << 20;
 /// The least number of requests into which the text read ahead is divided.
 const REQUESTS_AHEAD: u64 = 4;
 
+/// Fetches the files of requests that [`text_requests`] has planned.
+pub(crate) fn text_fetcher(objects: Vec<Object>, plan: &RequestPlan, job: &Job) -> Result<Fetcher> {
+    Fetcher::start_within(objects, plan, text_ranges(job).prefetch_bytes, job)
+}
+
+/// The stored bytes of a part of a file, as they arrive. They are read once.
+pub(crate) fn stored_bytes(fetcher: &Fetcher, file: usize, part: Range<u64>) -> impl BufRead + Send + use<> {
+    let fetcher = fetcher.clone();
+    RangeReader::new(move |at| {
+        let at = part.start + at;
+        if at >= part.end {
+            return Ok(Bytes::new());
+        }
+        let bytes = fetcher.bytes_some(file as u32, at..part.end.min(at + BLOCK_BYTES as u64))?;
+        // No one reads it again.
+        fetcher.release(file as u32, at..at + bytes.len() as u64);
+        Ok(bytes)
+    })
+}
+
 /// The options by which requests for text are cut: those of the job, with less read ahead than for files that are
 /// decoded faster.
 fn text_ranges(job: &Job) -> RangeOptions {
@@ -96,7 +116,7 @@ impl BlockReader {
         form: TextForm,
         job: &Job,
     ) -> Result<Self> {
-        let fetcher = Fetcher::start_within(objects.clone(), plan, text_ranges(job).prefetch_bytes, job)?;
+        let fetcher = text_fetcher(objects.clone(), plan, job)?;
         let requests = plan.requests.clone();
         Ok(Self { fetcher, objects, wanted, requests, form, next_file: 0, current: None })
     }
@@ -172,30 +192,15 @@ impl BlockReader {
                 // The headers before the file, and the directory after it.
                 self.fetcher.release(file as u32, 0..member.packed.start);
                 self.fetcher.release(file as u32, member.packed.end..size);
-                member.decompress(self.stored(file, member.packed.clone()))
+                member.decompress(stored_bytes(&self.fetcher, file, member.packed.clone()))
             }
-            _ => compression.decompress(self.stored(file, 0..size))?,
+            _ => compression.decompress(stored_bytes(&self.fetcher, file, 0..size))?,
         };
         Ok(self.decompressed(file, compression, text))
     }
 
     fn decompressed(&self, file: usize, compression: FileCompression, text: Box<dyn Read + Send>) -> BlockFile {
         BlockFile::Decompressed { file, compression, reader: self.form.lines_of(text), is_first: true }
-    }
-
-    /// The stored bytes of a part of a file, as they arrive.
-    fn stored(&self, file: usize, part: Range<u64>) -> impl BufRead + Send + use<> {
-        let fetcher = self.fetcher.clone();
-        RangeReader::new(move |at| {
-            let at = part.start + at;
-            if at >= part.end {
-                return Ok(Bytes::new());
-            }
-            let bytes = fetcher.bytes_some(file as u32, at..part.end.min(at + BLOCK_BYTES as u64))?;
-            // No one reads it again.
-            fetcher.release(file as u32, at..at + bytes.len() as u64);
-            Ok(bytes)
-        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Keys that a map has twice: an object of JSON has each name once.
+//! Keys that a map has twice: an object of JSON has each name once, and readers of Avro keep one of the values.
 
 use std::collections::HashSet;
 use std::ops::Range;
