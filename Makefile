@@ -130,7 +130,7 @@ test-servers: $(VENV)/.tested
 
 # A minute for each parser; see fuzz/README.md for what it needs.
 fuzz:
-	for target in parquet orc csv filter schema_text commit_marker log_entry deletion_vector; do fuzz/run $$target 60 || exit 1; done
+	for target in parquet orc csv avro excel filter schema_text commit_marker log_entry deletion_vector; do fuzz/run $$target 60 || exit 1; done
 
 # The fuzzers of tests/python/fuzz, SOAK_SECONDS each (60 by default); SOAK_SEED runs the cases of an earlier time again.
 soak: build
