@@ -51,7 +51,7 @@ def test_a_run_without_news_writes_nothing(tmp_path: Path) -> None:
         arguments = ["copy", source, f"delta:{folder}", "--mode", "upsert", "--key", "id", "--since", "seen"]
         done = ok(*arguments, "--json")
         assert (done.json["rows"], done.json["unchanged"]) == (0, True)
-        assert "nothing is new" in done.err
+        assert "no new rows since" in done.err
         assert (DeltaTable(folder).version(), sorted(path.name for path in folder.rglob("*"))) == (before, entries)
         # A row that comes with the highest value is told from those that were there.
         database.execute("INSERT INTO t VALUES (5000, 333, 'more', NULL, NULL)")
@@ -250,11 +250,11 @@ def test_a_source_that_stays_empty(tmp_path: Path, system: str) -> None:
     arguments = ["copy", source, target, "--mode", "upsert", "--key", "id", "--since", "seen", "--json"]
     with closing(filled(tmp_path / "a.db", 0)) as database:
         first = ok(*arguments)
-        assert (first.json["rows"], "unchanged" in first.json, "nothing is new" in first.err) == (0, False, False)
+        assert (first.json["rows"], "unchanged" in first.json, "no new rows since" in first.err) == (0, False, False)
         version = DeltaTable(folder).version() if system == "delta" else None
         for _ in range(2):
             again = ok(*arguments)
-            assert (again.json["rows"], again.json["unchanged"], "nothing is new" in again.err) == (0, True, True)
+            assert (again.json["rows"], again.json["unchanged"], "no new rows since" in again.err) == (0, True, True)
         assert version is None or DeltaTable(folder).version() == version
         database.execute("INSERT INTO t VALUES (1, 1, 'a', NULL, NULL)")
         database.commit()
