@@ -45,7 +45,7 @@ def test_new_tables_are_nullable_and_say_so(tmp_path: Path) -> None:
     assert lr.copy(rows(), tmp_path / "x.parquet").made_nullable == []
 
     done = ok("copy", tmp_path / "x.parquet", f"delta:{tmp_path / 'other'}")
-    assert "nullable in the new table: id, s, s.a, l, l.element (--keep-not-null" in done.err
+    assert "columns id, s, s.a, l, l.element are NOT NULL in the source and nullable in the new table" in done.err
 
 
 def test_not_null_is_kept_where_asked_for(tmp_path: Path) -> None:

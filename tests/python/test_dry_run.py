@@ -119,7 +119,7 @@ def test_nothing_is_written_and_the_run_succeeds(lake: Path, line: str, would: s
         assert f"deleted {number} rows" in done.err
     if line in ("compact t", "compact t --sort-by text"):
         assert "2 files" in done.err
-        assert "3 deleted rows dropped" in done.err
+        assert "dropped 3 deleted rows" in done.err
 
 
 #: Commands that fail before they write, each for another reason.
