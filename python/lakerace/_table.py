@@ -272,7 +272,8 @@ class Table(ReadableRows):
         Files that other writers change during the compaction are tried again, then left unchanged: no update is lost.
 
         Args:
-            target_size: Bytes of new files, 256 MiB by default. Files of at least three quarters of this size are kept.
+            target_size: Bytes of new files, 256 MiB by default. Files of at least three quarters of this size are kept,
+                unless more than 5 % of their rows are deleted.
             sort_by: Sort the rows of each partition by these columns; all of its files are rewritten.
             zorder: Sort them in z-order of these columns instead, so that a filter on any of them skips files.
             where: A SQL expression over partition columns: only these partitions.

@@ -111,7 +111,8 @@ pub(crate) enum Command {
     Delete(Box<DeleteArgs>),
     /// Change the columns, properties and constraints of a Delta table.
     Alter(Box<AlterArgs>),
-    /// Merge the small files of a Delta table, and drop deleted rows from its files. The table keeps its rows.
+    /// Merge the small files of a Delta table, and rewrite files of which more than 5 % of the rows are deleted. The table
+    /// keeps its rows.
     Compact(Box<CompactArgs>),
     /// Remove files that no retained version of a Delta table needs.
     Vacuum(Box<VacuumArgs>),
@@ -418,8 +419,8 @@ pub(crate) struct WriteArgs {
     /// The target's format, if its name does not say it. Default of a folder and of `-`: that of the source.
     #[arg(long, value_parser = value::written_format(), value_name = "FORMAT")]
     pub(crate) output_format: Option<&'static FileFormat>,
-    /// Codec of the target: none, snappy, gzip (zlib in ORC), brotli (not ORC), lz4 or zstd, with a level if it has
-    /// levels.
+    /// Codec of the target, with a level if it has levels. Parquet: none, snappy, gzip, brotli, lz4 or zstd. ORC: the same
+    /// without brotli; gzip is zlib. Avro: none, snappy, gzip (deflate) or zstd. Text: gzip or zstd. Arrow: lz4 or zstd.
     #[arg(long, value_name = "CODEC[:LEVEL]")]
     pub(crate) compression: Option<Compression>,
     /// Parquet: rows in a row group.
@@ -431,7 +432,7 @@ pub(crate) struct WriteArgs {
     /// Parquet and ORC: columns that get a bloom filter.
     #[arg(long, value_name = "COLUMNS")]
     pub(crate) bloom_filter: Option<CommaList>,
-    /// Folders: approximate bytes of each file; the first may have twice as many.
+    /// Folders and Delta tables: approximate bytes of each file; the first may have twice as many.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) file_bytes: Option<u64>,
     /// Memory for sorting rows by --order-by or by the key of a Delta table; more rows are written to temporary files

@@ -156,7 +156,7 @@ fn known_endings(is_known: fn(&FileFormat) -> bool) -> String {
         listed(formats.flat_map(|format| format.endings).map(|ending| format!(".{ending}")), "and")
     };
     let (columnar, text) = (endings(false), endings(true));
-    format!("known endings of files are {columnar}, and {text}, which may have .gz, .zst, .bz2 or .xz after them")
+    format!("known endings of files are {columnar}, and {text}, which may have .gz, .zst, .bz2, .xz or .zip after them")
 }
 
 /// The error of a name that nothing has.

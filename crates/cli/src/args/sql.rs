@@ -7,7 +7,7 @@ use crate::value;
 
 #[derive(Debug, Args)]
 pub(crate) struct SqlArgs {
-    /// One query: SELECT, FROM, WITH, VALUES, DESCRIBE or SUMMARIZE. Its tables are locations, quoted unless they are
+    /// One query: SELECT, FROM, WITH, VALUES, TABLE, SHOW, DESCRIBE or SUMMARIZE. Its tables are locations, quoted unless they are
     /// plain names: 'orders.parquet', 's3://lake/*.parquet', 'lake/orders' AT (VERSION => 3).
     #[arg(value_name = "QUERY")]
     pub(crate) query: String,

@@ -55,7 +55,8 @@ pub(crate) struct CompactArgs {
     /// The folder of the table.
     #[arg(value_name = "TABLE")]
     pub(crate) table: String,
-    /// The size of new files. Files of at least three quarters of this size are kept. Default: 256 MiB.
+    /// The size of new files. Files of at least three quarters of this size are kept, unless more
+    /// than 5 % of their rows are deleted. Default: 256 MiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) target_size: Option<u64>,
     /// Sort the rows of each partition by these columns; all files of the partition are rewritten.

@@ -43,8 +43,8 @@ pub(crate) struct TpchArgs {
     /// Make each table a folder of files of this size.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) file_bytes: Option<u64>,
-    /// Codec of the files: none, snappy, gzip (zlib in ORC), brotli (not ORC), lz4 or zstd, with a level if it has
-    /// levels.
+    /// Codec of the files, with a level if it has levels. Parquet: none, snappy, gzip, brotli, lz4 or zstd. ORC: the same
+    /// without brotli; gzip is zlib. Avro: none, snappy, gzip (deflate) or zstd. Text: gzip or zstd. Arrow: lz4 or zstd.
     #[arg(long, value_name = "CODEC[:LEVEL]")]
     pub(crate) compression: Option<Compression>,
     /// Parquet: rows in a row group.

@@ -175,7 +175,7 @@ fn stored_type(data_type: &DataType, path: &str, names: &mut TypeNames) -> Resul
         DataType::Null => refused("a column of nulls only", "cast it to the type of its values, or leave it out"),
         DataType::Union(..) => refused("a union of Arrow", "write each of its types as a column of its own"),
         DataType::Duration(_) => refused("durations of a unit", "cast it to bigint"),
-        DataType::Interval(_) => refused("intervals of Arrow", "cast it to an integer type or to text"),
+        DataType::Interval(_) => refused("intervals of Arrow", "cast it to text"),
         DataType::Struct(fields) if fields.is_empty() => refused("a struct without fields", "leave the column out"),
         DataType::Struct(fields) => {
             let name = names.next(last_name(path));

@@ -41,7 +41,7 @@ fn stored_type(data_type: &DataType, path: &str) -> Result<DataType> {
         DataType::UInt64 => return unsupported("cast it to int64 if its values fit, or to decimal(20,0)"),
         DataType::Time32(_) | DataType::Time64(_) => return unsupported("cast it to int64, or to text"),
         DataType::Duration(_) => return unsupported("cast it to int64"),
-        DataType::Interval(_) => return unsupported("cast it to an integer type or to text"),
+        DataType::Interval(_) => return unsupported("cast it to text"),
         DataType::Null => return unsupported("cast it to the type of its values"),
         DataType::Union(..) => return unsupported("write each of its types as a separate column"),
         DataType::RunEndEncoded(..) => return unsupported("cast it to the type of its values"),
