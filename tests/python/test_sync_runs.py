@@ -101,6 +101,24 @@ def test_a_target_that_was_made_again_is_loaded_or_left_alone(target: str, tmp_p
     assert lr.sync(folder, target, key="id").rows == 0
 
 
+@pytest.mark.parametrize("has_new_version", [False, True])
+def test_a_table_of_sqlite_that_was_emptied_is_loaded(tmp_path: Path, has_new_version: bool) -> None:
+    folder, path = tmp_path / "table", tmp_path / "a.db"
+    table = made(folder, 1000)
+    target = f"sqlite:{path}#t"
+    assert lr.sync(folder, target, key="id").upserted == 1000
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("DELETE FROM t")
+    if has_new_version:
+        table.upsert(rows(10, "b"))
+    assert lr.sync(folder, target, key="id").upserted == 1000
+    assert right(target, folder)
+    # A table without rows has an empty target.
+    table.delete("id >= 0")
+    assert lr.sync(folder, target, key="id").deleted == 1000
+    assert lr.sync(folder, target, key="id").rows == 0
+
+
 def test_the_proof_of_a_sync(target: str, tmp_path: Path) -> None:
     folder = tmp_path / "table"
     table = made(folder, 100)

@@ -48,8 +48,10 @@ impl TableIdentity {
             return Ok(false);
         };
         let Ok(noted) = serde_json::from_str::<Self>(noted) else { return Ok(false) };
+        let names: Vec<&str> = noted.columns.iter().map(String::as_str).collect();
         if noted.schema_version == schema_version(connection)? {
-            return Ok(true);
+            // The same table, unless a program has emptied it.
+            return Ok(noted.rows.is_empty() || first_row(connection, table, &names)?.is_some());
         }
         // Some table was changed, or the file was vacuumed: the rows decide whether it is this one.
         if noted.rows.is_empty() {
@@ -60,7 +62,6 @@ impl TableIdentity {
         if !noted.columns.iter().all(has) {
             return Ok(false);
         }
-        let names: Vec<&str> = noted.columns.iter().map(String::as_str).collect();
         for row in &noted.rows {
             if numbered_row(connection, table, &names, row.0)? == Some(*row) {
                 return Ok(true);

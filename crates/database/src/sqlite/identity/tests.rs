@@ -41,6 +41,18 @@ fn a_table_that_is_made_again_is_another_one() {
 }
 
 #[test]
+fn a_table_that_is_emptied_is_another_one() {
+    let connection = Connection::open_in_memory().unwrap();
+    connection.execute_batch("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)").unwrap();
+    let empty = noted(&connection);
+    connection.execute_batch("INSERT INTO t VALUES (1, 'a'), (2, 'b')").unwrap();
+    let full = noted(&connection);
+    assert!(is_same(&connection, &empty) && is_same(&connection, &full));
+    connection.execute_batch("DELETE FROM t").unwrap();
+    assert!(is_same(&connection, &empty) && !is_same(&connection, &full));
+}
+
+#[test]
 fn a_table_without_numbers_is_known_by_its_place() {
     let connection = Connection::open_in_memory().unwrap();
     connection.execute_batch("CREATE TABLE t (id TEXT PRIMARY KEY) WITHOUT ROWID; INSERT INTO t VALUES ('a')").unwrap();
