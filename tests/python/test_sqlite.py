@@ -275,6 +275,10 @@ def test_rejected_rows_go_to_the_dead_letter_file(tmp_path: Path) -> None:
     assert [letter["key"] for letter in letters] == [{"id": 2}, {"id": None}]
     assert letters[0]["row"] == {"id": 2, "x": "NaN", "secret": "canary"}
     assert "canary" not in letters[0]["reason"]
+    nan = pa.table({"id": [7, 8], "x": [float("nan"), 1.0]})
+    assert lr.copy(nan, f"sqlite:{tmp_path / 'b.db'}#t", key="id", dead_letter=tmp_path / "nan").rejected == 1
+    reason = json.loads((tmp_path / "nan").read_text())["reason"]
+    assert reason == 'column "x" is NaN, which SQLite stores as null (allow this with `allow_narrowing`)'
     copied = lr.copy(rows, target, key="id", dead_letter=tmp_path / "more", mode="overwrite", allow_narrowing=True)
     assert (copied.rows, copied.rejected) == (3, 2)
 

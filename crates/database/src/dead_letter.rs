@@ -13,7 +13,7 @@ use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::json::write_text;
 use lakerace_format::with_instants_in_utc;
-use lakerace_io::option::{DEAD_LETTER, RESUME};
+use lakerace_io::option::{DEAD_LETTER, Door, RESUME};
 use lakerace_io::wait::{lock, value_mut};
 use lakerace_io::{Error, Job, Result};
 
@@ -74,7 +74,8 @@ impl DeadLetters {
     pub fn reject(&self, batch: &RecordBatch, row: usize, reason: &str) -> Result<()> {
         let one = batch.slice(row, 1);
         self.on_rejected.call(&one)?;
-        let line = line_of(&one, &self.key, reason)?;
+        // The file outlives the interface that wrote it.
+        let line = line_of(&one, &self.key, &Door::Library.show(reason))?;
         let mut state = self.lock();
         state.rows += 1;
         state.file.write_all(&line).map_err(|error| self.failed(error))
