@@ -230,7 +230,17 @@ class SqlRows(ShownRows):
             >>> sum(batch.num_rows for batch in lr.sql("SELECT * FROM 'orders.parquet'").batches())
             4
         """
-        return self._run().batches()
+        pyarrow = needed("pyarrow")
+        names = self.columns
+        for batch in self._run().batches():
+            # duckdb gives columns of one name their number in the schema only.
+            yield (
+                batch
+                if batch.schema.names == names
+                else pyarrow.RecordBatch.from_arrays(
+                    batch.columns, schema=pyarrow.schema(map(pyarrow.Field.with_name, batch.schema, names))
+                )
+            )
 
     def explain(self) -> SqlExplain:
         """The plan of duckdb, and of each scan the columns, the filter and the price. Reads no data.

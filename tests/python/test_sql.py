@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
 import math
 import os
 import signal
@@ -19,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import TIMEOUT_SECONDS, people
+from conftest import TIMEOUT_SECONDS, ok, people
 from process_state import cpu_seconds
 
 import lakerace as lr
@@ -201,6 +202,23 @@ def test_results(parquet: Path) -> None:
     assert "the first 10 rows" in html
     with pytest.raises(lr.UsageError, match="rows=-1"):
         rows.head(-1)
+
+
+def test_columns_of_one_name_get_numbers(parquet: Path, tmp_path: Path) -> None:
+    query = f"SELECT a.id, b.id, a.name AS \"ID\" FROM '{parquet}' a JOIN '{parquet}' b USING (id) WHERE a.id < 2 ORDER BY 1"
+    rows = lr.sql(query)
+    with duckdb.connect() as connection:
+        expected = connection.sql(f"SELECT * FROM ({query})").to_arrow_table()
+    assert rows.columns == expected.column_names
+    assert len({name.lower() for name in rows.columns}) == 3
+    assert rows.to_arrow().equals(expected.cast(rows.schema))
+    assert rows.to_polars().columns == expected.column_names
+    assert rows.to_reader().read_all().column_names == expected.column_names
+    assert rows.to_duckdb().columns == expected.column_names
+    lr.copy(rows, tmp_path / "twice.parquet")
+    assert lr.scan(tmp_path / "twice.parquet").columns == expected.column_names
+    line = ok("sql", query, "--format", "jsonl", "-q").out.splitlines()[0]
+    assert list(json.loads(line)) == expected.column_names
 
 
 def test_rows_go_to_other_jobs(parquet: Path, tmp_path: Path) -> None:
