@@ -354,7 +354,7 @@ REFUSED: dict[str, tuple[pa.Array, str]] = {
     "timestamp_ns_utc": (pa.array([1], pa.timestamp("ns", "UTC")), "microseconds"),
     "duration": (pa.array([1], pa.duration("s")), "bigint"),
     "interval": (pa.array([(1, 2, 3)], pa.month_day_nano_interval()), "text"),
-    "empty_struct": (pa.array([{}], pa.struct([])), "leave the column out"),
+    "empty_struct": (pa.array([{}], pa.struct([])), "omit the column"),
     "list_of_nulls": (pa.array([[None]], pa.list_(pa.null())), "nulls only"),
     "list_of_uint64": (pa.array([[1]], pa.list_(pa.uint64())), "_elem"),
     "map_of_ints": (pa.array([[(1, 2)]], pa.map_(pa.int64(), pa.int64())), "keys of text"),

@@ -143,7 +143,7 @@ fn names_that_no_path_can_hold_are_left_out_and_told() {
     assert_eq!(found, expected.map(|(name, is_folder)| (name.to_owned(), is_folder)));
     let messages_of = |name: &str| messages.lock().unwrap().iter().filter(|one| one.starts_with(name)).count();
     assert_eq!(messages_of("a: both a file and a folder"), 1);
-    assert_eq!(messages_of("..: left out"), 1);
+    assert_eq!(messages_of("..: skipped"), 1);
     let a = tree.lookup(FileTree::ROOT, "a").unwrap();
     assert_eq!((a.kind, a.size), (NodeKind::Folder, 0));
     assert_eq!(children(&tree, a.id, 100), [("x".to_owned(), false)]);

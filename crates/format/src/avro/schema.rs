@@ -306,7 +306,7 @@ impl<'a> SchemaResolver<'a> {
 fn not_null(kind: AvroType) -> Result<AvroType> {
     match kind {
         AvroType::Null => Err(Error::unsupported("a field, array or map has the type null, which has no values")
-            .advice("write it with the type of its values, or leave it out")),
+            .advice("write it with the type of its values, or omit it")),
         kind => Ok(kind),
     }
 }
@@ -315,7 +315,7 @@ fn not_null(kind: AvroType) -> Result<AvroType> {
 fn with_bytes(kind: AvroType) -> Result<AvroType> {
     if kind.has_no_bytes() {
         return Err(Error::unsupported("an array or map has items without fields, which have no values")
-            .advice("write it with the type of its values, or leave it out"));
+            .advice("write it with the type of its values, or omit it"));
     }
     Ok(kind)
 }

@@ -141,7 +141,7 @@ fn stored_type(data_type: &DataType, path: &str, names: &mut TypeNames) -> Resul
         DataType::Float64 => same("double".into()),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => same("string".into()),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => same("bytes".into()),
-        DataType::FixedSizeBinary(0) => refused("values of no bytes", "leave the column out"),
+        DataType::FixedSizeBinary(0) => refused("values of no bytes", "omit the column"),
         DataType::FixedSizeBinary(size) => {
             same(json!({ "type": "fixed", "name": names.next(last_name(path)), "size": size }))
         }
@@ -172,11 +172,11 @@ fn stored_type(data_type: &DataType, path: &str, names: &mut TypeNames) -> Resul
         | DataType::Decimal256(precision, scale) => decimal(*precision, *scale, path),
         DataType::Dictionary(_, values) => stored_type(values, path, names),
         DataType::RunEndEncoded(_, values) => stored_type(values.data_type(), path, names),
-        DataType::Null => refused("a column of nulls only", "cast it to the type of its values, or leave it out"),
+        DataType::Null => refused("a column of nulls only", "cast it to the type of its values, or omit it"),
         DataType::Union(..) => refused("a union of Arrow", "write each of its types as a column of its own"),
         DataType::Duration(_) => refused("durations of a unit", "cast it to bigint"),
         DataType::Interval(_) => refused("intervals of Arrow", "cast it to text"),
-        DataType::Struct(fields) if fields.is_empty() => refused("a struct without fields", "leave the column out"),
+        DataType::Struct(fields) if fields.is_empty() => refused("a struct without fields", "omit the column"),
         DataType::Struct(fields) => {
             let name = names.next(last_name(path));
             let (fields, avro) = stored_fields(fields, &format!("{path}."), names)?;

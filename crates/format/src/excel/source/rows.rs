@@ -201,10 +201,8 @@ impl ReadWork {
             sheet.positions[self.own_wanted[bad.column]].map_or(own.position, |at| sheet.table.columns[at].position);
         let cell = sheet.table.cell_name(first_row + bad.row, position);
         let error = match bad.fault {
-            CellFault::Null => Error::invalid("null in a column that is declared `not null`").advice(format!(
-                "declare it nullable in {SCHEMA}, or leave such rows out with {}",
-                ON_BAD_ROW.to("skip")
-            )),
+            CellFault::Null => Error::invalid("null in a column that is declared `not null`")
+                .advice(format!("declare it nullable in {SCHEMA}, or skip such rows with {}", ON_BAD_ROW.to("skip"))),
             CellFault::Value(CellValue::Bad(bad)) => {
                 Error::invalid(format!("the cell has {}", bad.shown())).advice(format!(
                     "correct it, and save the workbook in a program that calculates; or accept it with {} or {}",
