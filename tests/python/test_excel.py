@@ -220,6 +220,26 @@ def test_empty_rows_and_columns_are_left_out(tmp_path: Path) -> None:
     assert lr.scan(one).to_arrow().to_pydict() == {"v": [1, None, 2]}
 
 
+def test_empty_rows_below_the_header_of_one_column_are_nulls_as_in_csv(tmp_path: Path) -> None:
+    for rows in [
+        [["v"], [None], [None], ["y"], [None], ["z"]],
+        [["v"], ["y"]],
+        [["v"], [None], ["y"]],
+        [[], ["v"], [None], ["y"]],
+    ]:
+        path = by_openpyxl(tmp_path / "a.xlsx", rows)
+        header = rows.index(["v"])
+        (tmp_path / "a.csv").write_text("".join(f"{row[0] or ''}\n" for row in rows[header:]))
+        found = read(path)
+        assert found == read(tmp_path / "a.csv")
+        assert found == list(openpyxl.load_workbook(path).active.iter_rows(min_row=header + 2, values_only=True))
+        assert found == [tuple(row) for row in rows[header + 1 :]]
+    # An error after an empty row names its cell.
+    path = by_openpyxl(tmp_path / "b.xlsx", [["v"], [None], [1], ["#N/A"]])
+    with pytest.raises(lr.InvalidInputError, match="cell A4"):
+        lr.scan(path).to_arrow()
+
+
 def test_headers_are_named_as_in_csv(tmp_path: Path) -> None:
     header = ["id", "id", None, "id_2", 2024, True, DAY, " "]
     path = by_openpyxl(tmp_path / "a.xlsx", [header, list(range(8))])

@@ -10,8 +10,9 @@
 //! The types come from all rows: bool, int64, float64, date32, timestamp, time64, else text. Excel stores numbers as
 //! doubles: a column is int64 if all of its numbers are whole and below 2^53. A number is a date or a time by its format:
 //! `yyyy-mm-dd` gives dates, `h:mm` times of day, both together timestamps, rounded to milliseconds as in Excel.
-//! Durations (`[h]:mm`) are text, such as `26:30:00`. A cell with an error such as `#N/A`, and a formula without a stored
-//! value, make a bad row; [`OnBadRow`](crate::OnBadRow) decides.
+//! Durations (`[h]:mm`) are text, such as `26:30:00`. Moments in ISO 8601, as strict workbooks have them, are the same. A cell
+//! with an error such as `#N/A`, a formula without a stored value, and a number that is none make a bad row;
+//! [`OnBadRow`](crate::OnBadRow) decides.
 //!
 //! # Bounds
 //! A workbook is unpacked in memory. [`package`] checks the parts of its archive first, so that a few bytes don't become
@@ -21,14 +22,18 @@ mod cell_arrays;
 mod cells;
 mod column_values;
 mod given_values;
+mod iso_moments;
 mod number_format;
+mod odd_numbers;
 mod package;
+mod part_encoding;
 #[cfg(test)]
 mod sample_workbooks;
 mod sheet;
 mod source;
 mod texts;
 mod workbook;
+mod xml_parts;
 
 use std::sync::Arc;
 

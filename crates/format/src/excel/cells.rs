@@ -55,15 +55,25 @@ pub(super) enum BadCell {
     Uncalculated,
     /// A number with the format of a date that is no date.
     NoDate(f64),
+    /// A text of ISO 8601 that is no date, time or duration.
+    NoMoment(TextId),
+    /// A number whose text is none, or that is not finite.
+    NoNumber(TextId),
 }
+
+/// Characters of a bad text that an error shows.
+const SHOWN_CHARACTERS: usize = 40;
 
 impl BadCell {
     /// The cell in an error.
-    pub fn shown(&self) -> String {
+    pub fn shown(&self, texts: &SheetTexts) -> String {
+        let start = |id: &TextId| texts.get(*id).chars().take(SHOWN_CHARACTERS).collect::<String>();
         match self {
             Self::Error(error) => format!("the error {}", error.0),
             Self::Uncalculated => "a formula without a stored value".to_owned(),
             Self::NoDate(number) => format!("the number {number}, which is no date of Excel"),
+            Self::NoMoment(text) => format!("the date {:?}, which is none of ISO 8601 without a zone", start(text)),
+            Self::NoNumber(text) => format!("the number {:?}, which is not finite, or none", start(text)),
         }
     }
 }

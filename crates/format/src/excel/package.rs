@@ -1,13 +1,18 @@
 //! The zip archive of a workbook, whose parts are checked before they are unpacked into memory.
 
-use std::io::{BufReader, Cursor, Read};
+use std::io::{BufReader, Cursor, Read, Write};
 
 use bytes::Bytes;
 use lakerace_io::{Error, Job, Result};
-use quick_xml::Reader;
 use quick_xml::events::Event;
-use zip::ZipArchive;
+use zip::read::ZipFile;
 use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use super::odd_numbers::{PLAIN_BYTES, has_odd_numbers, may_be_odd, mend};
+use super::part_encoding::{PartEncoding, START_BYTES, decoded};
+use super::xml_parts::{broken_part, xml_reader};
 
 /// The first bytes of workbooks of Excel 2003, and of encrypted ones.
 pub(super) const COMPOUND_FILE_MAGIC: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
@@ -66,12 +71,23 @@ impl PackageLimits {
     }
 }
 
-/// Checks that the bytes are a workbook whose parts can be unpacked within the limits. Returns true if a part may have
-/// formulas.
+/// Bytes before a step that are looked at again, as they may have a cut number.
+const CARRIED_BYTES: usize = PLAIN_BYTES + 8;
+
+/// A workbook whose parts can be read.
+#[derive(Debug)]
+pub(super) struct CheckedPackage {
+    /// The archive: that of the file, or one whose parts are written in the form that calamine reads.
+    pub bytes: Bytes,
+    /// A part may have formulas.
+    pub has_formulas: bool,
+}
+
+/// Checks that the bytes are a workbook whose parts can be unpacked within the limits.
 ///
 /// # Errors
-/// `Unsupported` for other formats, for encryption and beyond the limits; `Corrupt` for damage.
-pub(super) fn check_package(bytes: &Bytes, limits: &PackageLimits, job: &Job) -> Result<bool> {
+/// `Unsupported` for other formats, for encryption, for unknown encodings and beyond the limits; `Corrupt` for damage.
+pub(super) fn check_package(bytes: &Bytes, limits: &PackageLimits, job: &Job) -> Result<CheckedPackage> {
     if bytes.starts_with(COMPOUND_FILE_MAGIC) {
         return Err(compound_file(bytes));
     }
@@ -82,18 +98,88 @@ pub(super) fn check_package(bytes: &Bytes, limits: &PackageLimits, job: &Job) ->
         return Err(Error::invalid("it is not an Excel workbook, which is a zip archive")
             .advice(format!("check its format; if Excel knows it, {SAVE_AS}")));
     }
-    let mut archive = ZipArchive::new(Cursor::new(bytes.clone())).map_err(|error| damaged(&error))?;
-    refuse_others(&archive)?;
-    refuse_large(&mut archive, limits)?;
-    let mut has_formulas = false;
-    let mut step = vec![0; STEP_BYTES];
-    for index in 0..archive.len() {
-        has_formulas |= check_part(&mut archive, index, &mut step, job)?;
+    let (mut archive, mut parts) = check_parts(bytes, limits, job)?;
+    let mut bytes = bytes.clone();
+    if parts.iter().any(|part| part.encoding.is_some()) {
+        bytes = decode_parts(&mut archive, &parts)?;
+        // Nothing was looked for in the encoded texts.
+        (archive, parts) = check_parts(&bytes, limits, job)?;
     }
     for index in 0..archive.len() {
         check_lists(&mut archive, index, limits)?;
     }
-    Ok(has_formulas)
+    for (index, part) in parts.iter_mut().enumerate().filter(|(_, part)| part.has_odd_numbers) {
+        let xml = archive.by_index(index).map_err(|error| damaged(&error))?;
+        part.has_odd_numbers = has_odd_numbers(BufReader::new(xml), job)?;
+    }
+    if parts.iter().any(|part| part.has_odd_numbers) {
+        let is_odd = |index: usize| parts.get(index).is_some_and(|part| part.has_odd_numbers);
+        let mend_part =
+            |name: &str, part: PackagePart<'_>, out: &mut PackageWriter| mend(name, BufReader::new(part), out, job);
+        bytes = rewritten(&mut archive, is_odd, mend_part)?;
+    }
+    Ok(CheckedPackage { bytes, has_formulas: parts.iter().any(|part| part.has_formulas) })
+}
+
+/// The archive, and the findings of its parts in its order.
+fn check_parts(bytes: &Bytes, limits: &PackageLimits, job: &Job) -> Result<(Archive, Vec<PartContent>)> {
+    let mut archive = ZipArchive::new(Cursor::new(bytes.clone())).map_err(|error| damaged(&error))?;
+    refuse_others(&archive)?;
+    refuse_large(&mut archive, limits)?;
+    let mut step = vec![0; STEP_BYTES];
+    let parts =
+        (0..archive.len()).map(|index| check_part(&mut archive, index, &mut step, job)).collect::<Result<_>>()?;
+    Ok((archive, parts))
+}
+
+type PackagePart<'a> = ZipFile<'a, Cursor<Bytes>>;
+type PackageWriter = ZipWriter<Cursor<Vec<u8>>>;
+
+/// The archive with other contents of some parts, which `write` gives.
+fn rewritten(
+    archive: &mut Archive,
+    is_changed: impl Fn(usize) -> bool,
+    write: impl Fn(&str, PackagePart<'_>, &mut PackageWriter) -> Result<()>,
+) -> Result<Bytes> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    let options =
+        SimpleFileOptions::default().compression_method(CompressionMethod::Deflated).compression_level(Some(1));
+    for index in 0..archive.len() {
+        if is_changed(index) {
+            let part = archive.by_index(index).map_err(|error| damaged(&error))?;
+            let name = String::from_utf8_lossy(part.name_raw()).into_owned();
+            writer.start_file(name.as_str(), options).map_err(|error| damaged(&error))?;
+            write(&name, part, &mut writer)?;
+        } else {
+            let part = archive.by_index_raw(index).map_err(|error| damaged(&error))?;
+            writer.raw_copy_file(part).map_err(|error| damaged(&error))?;
+        }
+    }
+    Ok(Bytes::from(writer.finish().map_err(|error| damaged(&error))?.into_inner()))
+}
+
+/// The archive with all parts in UTF-8.
+fn decode_parts(archive: &mut Archive, parts: &[PartContent]) -> Result<Bytes> {
+    let encoding_of = |index: usize| parts.get(index).and_then(|part| part.encoding.as_ref());
+    let decode = |name: &str, mut part: PackagePart<'_>, out: &mut PackageWriter| {
+        let broken = |error: std::io::Error| broken_part(name, &error.to_string());
+        let mut bytes = Vec::new();
+        // Its size was compared with the stated one.
+        part.read_to_end(&mut bytes).map_err(broken)?;
+        let encoding = match PartEncoding::of_start(&bytes[..bytes.len().min(START_BYTES)]) {
+            Some(PartEncoding::Known(encoding)) => encoding,
+            Some(PartEncoding::Unknown(encoding)) => {
+                return Err(
+                    Error::unsupported(format!("its part {name:?} has the encoding {encoding:?}")).advice(SAVE_AS)
+                );
+            }
+            None => encoding_rs::UTF_8,
+        };
+        let text = decoded(&bytes, encoding)
+            .ok_or_else(|| broken_part(name, &format!("it is not in its encoding {}", encoding.name())))?;
+        out.write_all(text.as_bytes()).map_err(broken)
+    };
+    rewritten(archive, |index| encoding_of(index).is_some(), decode)
 }
 
 /// The error of an encrypted workbook, or of one of Excel 2003.
@@ -154,14 +240,24 @@ pub(super) fn too_large(what: &str, limit: u64) -> Error {
         .advice("save the sheet as CSV, or divide it into several workbooks")
 }
 
-/// Unpacks a part, and compares its size and checksum with those that the archive states. Returns true if it may have
-/// formulas.
-fn check_part(archive: &mut Archive, index: usize, step: &mut [u8], job: &Job) -> Result<bool> {
+/// Findings of the check of a part.
+#[derive(Debug)]
+struct PartContent {
+    /// It may have formulas.
+    has_formulas: bool,
+    /// It may have numbers in other forms than usual.
+    has_odd_numbers: bool,
+    /// Its encoding, if it is not UTF-8.
+    encoding: Option<PartEncoding>,
+}
+
+/// Unpacks a part, and compares its size and checksum with those that the archive states.
+fn check_part(archive: &mut Archive, index: usize, step: &mut [u8], job: &Job) -> Result<PartContent> {
     let mut part = archive.by_index(index).map_err(|error| damaged(&error))?;
     let name = String::from_utf8_lossy(part.name_raw()).into_owned();
     let stated_bytes = part.size();
-    let (mut seen_bytes, mut has_formulas) = (0u64, false);
-    let mut carried = 0;
+    let (mut seen_bytes, mut carried, mut start) = (0u64, 0, Vec::new());
+    let (mut has_formulas, mut has_odd_numbers) = (false, false);
     loop {
         job.check()?;
         let read = part.read(&mut step[carried..]).map_err(|error| broken_part(&name, &error.to_string()))?;
@@ -173,15 +269,23 @@ fn check_part(archive: &mut Archive, index: usize, step: &mut [u8], job: &Job) -
             return Err(broken_part(&name, "it is longer than the archive states"));
         }
         let filled = carried + read;
+        if start.len() < START_BYTES {
+            start.extend(step[carried..filled].iter().take(START_BYTES - start.len()));
+        }
         has_formulas = has_formulas || has_formula(&step[..filled]);
-        // A tag may be cut.
-        carried = 1;
-        step[0] = step[filled - 1];
+        has_odd_numbers = has_odd_numbers || may_be_odd(&step[..filled]);
+        // A tag or a number may be cut.
+        carried = filled.min(CARRIED_BYTES);
+        step.copy_within(filled - carried..filled, 0);
     }
     if seen_bytes < stated_bytes {
         return Err(broken_part(&name, "it is shorter than the archive states"));
     }
-    Ok(has_formulas)
+    let lower = name.to_ascii_lowercase();
+    let is_xml = lower.ends_with(".xml") || lower.ends_with(".rels");
+    // Others' data has any encoding, and is not read.
+    let encoding = PartEncoding::of_start(&start).filter(|_| is_xml && !lower.starts_with("customxml/"));
+    Ok(PartContent { has_formulas, has_odd_numbers: has_odd_numbers && is_xml, encoding })
 }
 
 /// Returns true if a text may have the start of an element `f`, with a prefix or without one.
@@ -245,21 +349,6 @@ fn style_bytes(xml: impl std::io::BufRead) -> u64 {
             Ok(_) => {}
         }
     }
-}
-
-/// A reader with the settings of calamine's.
-fn xml_reader<R: std::io::BufRead>(xml: R) -> Reader<R> {
-    let mut reader = Reader::from_reader(xml);
-    let config = reader.config_mut();
-    config.check_end_names = false;
-    config.check_comments = false;
-    config.expand_empty_elements = true;
-    reader
-}
-
-fn broken_part(name: &str, why: &str) -> Error {
-    Error::corrupt(format!("the part {name:?} of the workbook is damaged: {why}"))
-        .advice("download or create the file again")
 }
 
 fn damaged(error: &ZipError) -> Error {

@@ -111,12 +111,12 @@ fn styles() -> String {
 }
 
 /// A zip archive of these parts.
-pub(super) fn archive(parts: &[(String, String)]) -> Bytes {
+pub(super) fn archive(parts: &[(String, impl AsRef<[u8]>)]) -> Bytes {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
-    for (name, text) in parts {
+    for (name, content) in parts {
         writer.start_file(name.as_str(), options).unwrap();
-        writer.write_all(text.as_bytes()).unwrap();
+        writer.write_all(content.as_ref()).unwrap();
     }
     Bytes::from(writer.finish().unwrap().into_inner())
 }

@@ -7,11 +7,13 @@ use lakerace_io::option::{HEADER, NO_HEADER, SKIP_ROWS};
 use lakerace_io::{Error, Job, Result};
 
 use super::cells::{BadCell, CellValue, ExcelError, ValueKinds, duration_text};
+use super::iso_moments::{IsoValue, iso_value};
+use super::number_format::MomentKind;
+use super::odd_numbers::ODD_NUMBER;
 use super::texts::SheetTexts;
 use super::workbook::{OpenWorkbook, SheetCell, cell_name};
 use crate::CsvOptions;
-use crate::text::{header_names, value};
-use arrow::datatypes::TimeUnit;
+use crate::text::header_names;
 
 /// Rows and columns of the largest sheet.
 const LARGEST: (u32, u32) = (1 << 20, 1 << 14);
@@ -182,7 +184,7 @@ impl<'a> GatheredCells<'a> {
     fn add_name(&mut self, position: (u32, u32), value: Option<CellValue>) -> Result<()> {
         let Some(value) = value else { return Ok(()) };
         if let CellValue::Bad(bad) = value {
-            return Err(Error::invalid(format!("the name of a column is {}", bad.shown()))
+            return Err(Error::invalid(format!("the name of a column is {}", bad.shown(&self.texts)))
                 .at(self.at(position))
                 .advice(format!("correct it, or declare that there is no header with {NO_HEADER}")));
         }
@@ -205,8 +207,8 @@ impl<'a> GatheredCells<'a> {
                 Some(CellValue::Text(self.texts.add(&duration_text(moment.as_f64()))))
             }
             DataRef::DateTime(moment) => Some(CellValue::of_serial(moment.as_f64(), cell.moment, self.is_1904)),
-            DataRef::DateTimeIso(text) => self.iso(&text),
-            DataRef::DurationIso(text) | DataRef::String(text) => self.text(&text, false),
+            DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => self.iso(&text, cell.moment),
+            DataRef::String(text) => self.text(&text, false),
             DataRef::SharedString(text) => self.text(text, true),
             DataRef::Error(error) => {
                 let error = ExcelError::from(error);
@@ -222,21 +224,20 @@ impl<'a> GatheredCells<'a> {
         Some(CellValue::Text(if is_shared { self.texts.add_shared(text) } else { self.texts.add(text) }))
     }
 
-    /// A moment that is stored as text.
-    fn iso(&mut self, text: &str) -> Option<CellValue> {
-        let bytes = text.as_bytes();
-        if let Some(days) = value::date(bytes) {
-            return Some(CellValue::Date(days));
+    /// A moment that is stored as text, or a number that is none.
+    fn iso(&mut self, text: &str, kind: MomentKind) -> Option<CellValue> {
+        let odd_number = text.strip_prefix(ODD_NUMBER);
+        if self.options.is_null(odd_number.unwrap_or(text)) {
+            return None;
         }
-        match value::timestamp(bytes, TimeUnit::Millisecond) {
-            Some((ms, None)) => return Some(CellValue::Timestamp(ms)),
-            Some((_, Some(_))) => return self.text(text, false),
-            None => {}
+        if let Some(number) = odd_number {
+            return Some(CellValue::Bad(BadCell::NoNumber(self.texts.add(number))));
         }
-        match value::time(bytes, TimeUnit::Millisecond) {
-            Some(ms) => Some(CellValue::Time(ms)),
-            None => self.text(text, false),
-        }
+        Some(match iso_value(text, kind, self.is_1904) {
+            Some(IsoValue::Moment(moment)) => moment,
+            Some(IsoValue::Duration(days)) => CellValue::Text(self.texts.add(&duration_text(days))),
+            None => CellValue::Bad(BadCell::NoMoment(self.texts.add(text))),
+        })
     }
 
     fn finish(mut self) -> Result<SheetTable> {
@@ -262,15 +263,16 @@ impl<'a> GatheredCells<'a> {
         }
         self.columns.retain(|column| column.is_named || !column.values.is_empty());
         if let [column] = self.columns.as_mut_slice() {
-            fill_rows(column, &mut self.rows);
+            fill_rows(column, &mut self.rows, self.header_row);
         }
         Ok(SheetTable { place: self.place.to_owned(), columns: self.columns, texts: self.texts, rows: self.rows })
     }
 }
 
-/// Makes empty rows of a single column between others rows of their own: they are nulls.
-fn fill_rows(column: &mut SheetColumn, rows: &mut Vec<u32>) {
+/// Makes empty rows of a single column rows of its own: they are nulls. The first one is below the header.
+fn fill_rows(column: &mut SheetColumn, rows: &mut Vec<u32>, header_row: Option<u32>) {
     let (Some(first), Some(last)) = (rows.first().copied(), rows.last().copied()) else { return };
+    let first = header_row.map_or(first, |header| header + 1);
     for row in &mut column.rows {
         *row = rows.get(*row as usize).map_or(0, |of_sheet| of_sheet - first);
     }

@@ -47,9 +47,9 @@ impl OpenWorkbook {
     /// is not spent on.
     pub fn open(bytes: &Bytes, url: &str, job: &Job) -> Result<Self> {
         let limits = PackageLimits::default();
-        let has_formulas = check_package(bytes, &limits, job).map_err(|error| error.at(url))?;
-        let xlsx = guarded(|| Xlsx::new(Cursor::new(bytes.clone()))).map_err(|error| error.at(url))?;
-        Ok(Self { xlsx, has_formulas, url: url.to_owned() })
+        let package = check_package(bytes, &limits, job).map_err(|error| error.at(url))?;
+        let xlsx = guarded(|| Xlsx::new(Cursor::new(package.bytes))).map_err(|error| error.at(url))?;
+        Ok(Self { xlsx, has_formulas: package.has_formulas, url: url.to_owned() })
     }
 
     /// Fails for a file that is larger than a workbook may be, before it is fetched.

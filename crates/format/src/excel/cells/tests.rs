@@ -4,7 +4,7 @@ use super::*;
 fn moment(serial: f64, kind: MomentKind, is_1904: bool) -> String {
     let mut text = String::new();
     match CellValue::of_serial(serial, kind, is_1904) {
-        CellValue::Bad(bad) => text = bad.shown(),
+        CellValue::Bad(bad) => text = bad.shown(&SheetTexts::default()),
         value => value.write_text(&SheetTexts::default(), &mut text),
     }
     text

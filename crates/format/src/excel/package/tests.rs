@@ -10,7 +10,7 @@ fn sample() -> SampleWorkbook {
 }
 
 fn check(bytes: &Bytes, limits: &PackageLimits) -> Result<bool> {
-    check_package(bytes, limits, &Job::default())
+    check_package(bytes, limits, &Job::default()).map(|package| package.has_formulas)
 }
 
 /// The error of a sample one of whose parts is another one.
@@ -121,4 +121,48 @@ fn truncated_archives_are_damaged_at_each_length() {
         let error = check(&bytes.slice(..length), &PackageLimits::default()).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported), "{length}: {error}");
     }
+}
+
+#[test]
+fn parts_in_other_encodings_are_decoded() {
+    let wide = |text: &str| -> Vec<u8> {
+        let text = format!("\u{feff}<?xml version=\"1.0\" encoding=\"UTF-16\"?>{text}");
+        text.encode_utf16().flat_map(u16::to_be_bytes).collect()
+    };
+    let named = |label: &str, text: &str| format!("<?xml version=\"1.0\" encoding=\"{label}\"?>{text}").into_bytes();
+    let with = |encode: &dyn Fn(&str) -> Vec<u8>, workbook: &SampleWorkbook| {
+        archive(&workbook.parts().into_iter().map(|(name, text)| (name, encode(&text))).collect::<Vec<_>>())
+    };
+    let formula = SampleWorkbook::new("<c r=\"A1\"><f>1+1</f></c>");
+    let limits = PackageLimits::default();
+    for encode in [&wide as &dyn Fn(&str) -> Vec<u8>, &|text| named("ISO-8859-1", text)] {
+        assert!(!check(&with(encode, &sample()), &limits).unwrap());
+        assert!(check(&with(encode, &formula), &limits).unwrap());
+        // Counts are looked at in the decoded text.
+        let lie = |text: &str| encode(&text.replace("uniqueCount=\"2\"", "uniqueCount=\"99999999\""));
+        let error = check(&with(&lie, &sample()), &limits).unwrap_err();
+        assert!(error.to_string().contains("more texts than it can have"), "{error}");
+    }
+    let error = check(&with(&|text| named("EBCDIC", text), &sample()), &limits).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("has the encoding \"EBCDIC\" (open it in Excel"), "{error}");
+    let cut = |text: &str| wide(text)[..wide(text).len() - 1].to_vec();
+    let error = check(&with(&cut, &sample()), &limits).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert!(error.to_string().contains("it is not in its encoding UTF-16BE"), "{error}");
+}
+
+#[test]
+fn odd_numbers_are_found_between_steps() {
+    let job = Job::default();
+    for padding in [0, 1, STEP_BYTES - 200, STEP_BYTES - 150, STEP_BYTES - 140, STEP_BYTES - 120, STEP_BYTES - 100] {
+        let rows = format!("{}<c r=\"A1\"><v>0x10</v></c>", " ".repeat(padding));
+        let bytes = SampleWorkbook::new(&rows).bytes();
+        let package = check_package(&bytes, &PackageLimits::default(), &job).unwrap();
+        assert_ne!(package.bytes, bytes, "{padding}");
+        let again = check_package(&package.bytes, &PackageLimits::default(), &job).unwrap();
+        assert_eq!(again.bytes, package.bytes, "{padding}");
+    }
+    let bytes = sample().bytes();
+    assert_eq!(check_package(&bytes, &PackageLimits::default(), &job).unwrap().bytes, bytes);
 }

@@ -20,7 +20,7 @@ fn shown(table: &SheetTable) -> Vec<(String, Vec<Option<String>>)> {
     let text_of = |value: CellValue| {
         let mut text = String::new();
         value.write_text(&table.texts, &mut text);
-        if let CellValue::Bad(bad) = value { bad.shown() } else { text }
+        if let CellValue::Bad(bad) = value { bad.shown(&table.texts) } else { text }
     };
     let columns = table.columns.iter();
     columns.map(|c| (c.name.clone(), c.values(0..table.row_count()).map(|v| v.map(text_of)).collect())).collect()
@@ -60,8 +60,8 @@ fn the_first_row_with_a_value_names_the_columns() {
 fn empty_rows_of_one_column_are_nulls() {
     let rows = [row(1, &[&text("B1", "id")]), row(3, &[&number("B3", "1", 0)]), row(6, &[&number("B6", "2", 0)])];
     let table = read(&SampleWorkbook::new(&rows.concat()), CsvOptions::default()).unwrap();
-    assert_eq!(shown(&table), [column("id", &[Some("1"), None, None, Some("2")])]);
-    assert_eq!(table.cell_name(3, 1), "B6");
+    assert_eq!(shown(&table), [column("id", &[None, Some("1"), None, None, Some("2")])]);
+    assert_eq!(table.cell_name(4, 1), "B6");
 }
 
 #[test]
@@ -132,6 +132,29 @@ fn cells_have_the_values_that_their_formats_show() {
         expected[4] = column("f", &[Some("2"), Some("a formula without a stored value")]);
         assert_eq!(shown(&read(&workbook, CsvOptions::default()).unwrap()), expected);
     }
+}
+
+#[test]
+fn texts_of_moments_and_numbers_are_values_or_bad_cells() {
+    let cell = |name: &str, kind: &str, text: &str| format!("<c r=\"{name}\" {kind}><v>{text}</v></c>");
+    let rows = [
+        row(1, &[&text("A1", "d"), &text("B1", "n"), &text("C1", "s")]),
+        row(2, &[&cell("A2", "t=\"d\" s=\"3\"", "12:30:00"), &cell("B2", "", " 7 "), &cell("C2", "t=\"str\"", " 7 ")]),
+        row(3, &[&cell("A3", "t=\"d\"", "12:60:00"), &cell("B3", "t=\"n\"", "0x10"), &cell("C3", "t=\"str\"", "0x10")]),
+        row(4, &[&cell("A4", "t=\"d\"", "PT26H"), &cell("B4", "s=\"1\"", "NaN"), &cell("C4", "t=\"s\"", " 1 ")]),
+        row(5, &[&cell("A5", "t=\"d\"", "-"), &cell("B5", "", "INF"), &cell("C5", "t=\"s\"", "x")]),
+    ];
+    let workbook = SampleWorkbook::new(&rows.concat()).shared(&["a", "b"]);
+    let nulls = ["-", "INF"].map(str::to_owned).to_vec();
+    let csv = CsvOptions { null_strings: Some(nulls), ..CsvOptions::default() };
+    let bad_date = "the date \"12:60:00\", which is none of ISO 8601 without a zone";
+    let number = |text: &str| format!("the number {text:?}, which is not finite, or none");
+    let expected = [
+        column("d", &[Some("12:30:00"), Some(bad_date), Some("26:00:00"), None]),
+        column("n", &[Some("7"), Some(&number("0x10")), Some(&number("NaN")), None]),
+        column("s", &[Some(" 7 "), Some("0x10"), Some("b"), Some(&number("x"))]),
+    ];
+    assert_eq!(shown(&read(&workbook, csv).unwrap()), expected);
 }
 
 #[test]

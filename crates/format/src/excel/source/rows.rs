@@ -204,7 +204,7 @@ impl ReadWork {
             CellFault::Null => Error::invalid("null in a column that is declared `not null`")
                 .advice(format!("declare it nullable in {SCHEMA}, or skip such rows with {}", ON_BAD_ROW.to("skip"))),
             CellFault::Value(CellValue::Bad(bad)) => {
-                Error::invalid(format!("the cell has {}", bad.shown())).advice(format!(
+                Error::invalid(format!("the cell has {}", bad.shown(&sheet.table.texts))).advice(format!(
                     "correct it, and save the workbook in a program that calculates; or accept it with {} or {}",
                     ON_BAD_ROW.to("null"),
                     ON_BAD_ROW.to("skip")

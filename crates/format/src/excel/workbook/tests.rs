@@ -78,7 +78,9 @@ fn changed_bytes_are_errors_and_never_panics() {
 
 #[test]
 fn changed_xml_is_an_error_or_a_sheet_and_never_panics() {
-    let rows = sheet("id") + &row(2, &[&number("A2", "1", 0), &number("B2", "45351", 1)]);
+    let moment = "<c r=\"C2\" t=\"d\"><v>2024-02-29T12:30</v></c>";
+    let rows = sheet("id")
+        + &row(2, &[&number("A2", "1", 0), &number("B2", "45351", 1), moment, &number("D2", " 0x1&#55;", 0)]);
     let parts = SampleWorkbook::new(&rows).shared(&["a"]).parts();
     let job = Job::default();
     let mut errors = 0;
