@@ -9,6 +9,7 @@ use bytes::Bytes;
 use lakerace_exec::map_slice;
 use lakerace_io::{Error, Object, PathProfile, Result};
 
+use crate::place_columns::columns_of_place;
 use crate::{ColumnOwners, Constants, FilePlan, InputFile, ReadPlan, SourceInfo, UnitPlan};
 
 /// Bytes of the first tail read: enough for the footer of most files.
@@ -56,12 +57,6 @@ pub(crate) fn info<F: OpenFile>(format: &str, files: &[Arc<F>]) -> SourceInfo {
         bytes: files.iter().map(|file| file.size_bytes()).sum(),
         units: Some(files.iter().map(|file| file.unit_count() as u64).sum()),
     }
-}
-
-/// The names of these columns that are those of constants.
-pub(crate) fn columns_of_place(columns: &[FieldRef], constants: &Constants) -> Vec<String> {
-    let names = columns.iter().map(|column| column.name());
-    names.filter(|name| constants.get(name).is_some()).cloned().collect()
 }
 
 /// The plan of a file with these units.

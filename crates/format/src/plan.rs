@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow::datatypes::SchemaRef;
-use lakerace_io::RequestPlan;
+use lakerace_io::{Error, RequestPlan, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::Expr;
@@ -30,6 +30,19 @@ pub struct ReadRequest {
     /// The version of a table that has versions; `None`: the one that was opened. Plans always name theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
+}
+
+impl ReadRequest {
+    /// Fails for batches without rows.
+    ///
+    /// # Errors
+    /// `Usage`.
+    pub fn check_batch_rows(&self) -> Result<()> {
+        match self.batch_rows {
+            Some(0) => Err(Error::usage("a batch needs at least one row").advice("give a number of rows above 0")),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The plan of a read. Made by [`crate::Source::plan`], run by [`crate::Source::read`].

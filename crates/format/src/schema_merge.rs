@@ -9,6 +9,7 @@ use lakerace_io::{Error, Result};
 
 use crate::file_notes::common_notes;
 use crate::files::{OpenFile, is_visible};
+use crate::place_columns::with_place_fields;
 use crate::schema_text::print_type;
 use crate::{ColumnUnion, FieldPositions};
 
@@ -21,7 +22,10 @@ pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>], union: ColumnUnion) -> Result
     let Some(first) = files.first() else { return Ok(Arc::new(Schema::empty())) };
     let same_constants = |file: &F| file.constants().map(|c| c.fields()) == first.constants().map(|c| c.fields());
     if files.iter().all(|file| file.schema().fields() == first.schema().fields() && same_constants(file)) {
-        let fields = with_constants(visible(first.as_ref()).cloned().collect(), files);
+        let fields = with_place_fields(
+            visible(first.as_ref()).cloned().collect(),
+            files.iter().filter_map(|file| file.constants()),
+        );
         return Ok(Arc::new(Schema::new_with_metadata(fields, notes(files))));
     }
     let mut merged: Vec<MergedColumn<'_, F>> = Vec::new();
@@ -61,7 +65,8 @@ pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>], union: ColumnUnion) -> Result
             Arc::new(column.field.with_nullable(nullable))
         })
         .collect();
-    Ok(Arc::new(Schema::new_with_metadata(with_constants(fields, files), notes(files))))
+    let fields = with_place_fields(fields, files.iter().filter_map(|file| file.constants()));
+    Ok(Arc::new(Schema::new_with_metadata(fields, notes(files))))
 }
 
 /// The columns of a file that are read.
@@ -88,18 +93,6 @@ fn check_related<F: OpenFile>(file: &F, known: &HashMap<String, usize>, first: &
 /// The notes of the files.
 fn notes<F: OpenFile>(files: &[Arc<F>]) -> Metadata {
     common_notes(files.iter().map(|file| file.schema().metadata()))
-}
-
-/// The columns that follow from the files' paths, after the columns of the files.
-fn with_constants<F: OpenFile>(mut fields: Vec<FieldRef>, files: &[Arc<F>]) -> Vec<FieldRef> {
-    for constants in files.iter().filter_map(|file| file.constants()) {
-        for field in constants.fields() {
-            if !fields.iter().any(|known| known.name() == field.name()) {
-                fields.push(Arc::clone(field));
-            }
-        }
-    }
-    fields
 }
 
 /// A column under way, and the file that its type is from.

@@ -138,9 +138,7 @@ impl Source for TpchSource {
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
         let selected = self.selected(request)?;
         let predicate = request.filter.as_ref().map(|filter| Predicate::bind(filter, &self.schema)).transpose()?;
-        if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch needs at least one row"));
-        }
+        request.check_batch_rows()?;
         let units = self.units(request, predicate.as_ref());
         let file = FilePlan { url: self.spec.to_string(), size_bytes: 0, e_tag: None, units };
         let schema = Arc::new(self.schema.project(&selected).map_err(Error::unexpected)?);

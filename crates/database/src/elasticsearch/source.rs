@@ -145,9 +145,7 @@ impl Source for ElasticsearchSource {
         if let Some(filter) = &request.filter {
             Predicate::bind(filter, &self.schema).map_err(|error| error.at(&self.client.location().shown))?;
         }
-        if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch needs at least one row"));
-        }
+        request.check_batch_rows()?;
         let unit = UnitPlan { rows: Some(self.documents), ..UnitPlan::default() };
         let url = self.client.location().shown.clone();
         let schema = self.schema.project(&selected).map_err(Error::unexpected)?;

@@ -239,9 +239,7 @@ impl Source for MongoSource {
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
         let selected = self.selected(request)?;
-        if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch needs at least one row"));
-        }
+        request.check_batch_rows()?;
         self.read_fields(request, &selected)?;
         let schema = self.schema.project(&selected).map_err(Error::unexpected)?;
         let file = FilePlan {

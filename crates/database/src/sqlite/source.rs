@@ -203,9 +203,7 @@ impl Source for SqliteSource {
     }
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
-        if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch needs at least one row"));
-        }
+        request.check_batch_rows()?;
         let (needed, output) = self.selected(request)?;
         let fields: Vec<_> = output.iter().map(|at| self.columns[needed[*at]].field.clone()).collect();
         let (ranges, lookup) = self.ranges(request).map_err(|error| error.at(self.place.shown()))?;

@@ -15,11 +15,10 @@ use lakerace_io::{Error, Job, Object, Result, panics, plan_requests};
 
 use super::FILE_MAGIC;
 use crate::file_notes::{common_notes, requested_notes};
-use crate::suggestions::column_not_found;
+use crate::sequential_files::{SequentialFile, planned_files, selected_columns, sequential_info, sequential_plan};
 use crate::text::RangeReader;
 use crate::{
-    Batches, FieldPositions, FilePlan, InputFile, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
-    check_nesting, with_plain_nulls,
+    Batches, InputFile, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, check_nesting, with_plain_nulls,
 };
 
 /// Bytes of a step through a file.
@@ -66,12 +65,7 @@ impl ArrowSource {
     }
 
     fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
-        let Some(names) = &request.columns else { return Ok((0..self.schema.fields().len()).collect()) };
-        let known = || self.schema.fields().iter().map(|field| field.name().as_str());
-        let positions = FieldPositions::new(self.schema.fields());
-        let not_found = |name: &String| column_not_found(name, known()).at(self.object.url());
-        let at = |name: &String| positions.of_name(name).ok_or_else(|| not_found(name));
-        names.iter().map(at).collect()
+        selected_columns(request, &self.schema, &self.object)
     }
 }
 
@@ -81,8 +75,7 @@ impl Source for ArrowSource {
     }
 
     fn info(&self) -> SourceInfo {
-        let bytes = self.object.size_bytes.unwrap_or(0);
-        SourceInfo { format: super::ARROW_IPC.name.to_owned(), rows: None, files: 1, bytes, units: None }
+        SourceInfo { units: None, ..sequential_info(super::ARROW_IPC.name, std::iter::once(&self.object)) }
     }
 
     /// Plans one unit, because the position of a batch is known only from the message before it. Requests are made
@@ -92,12 +85,7 @@ impl Source for ArrowSource {
         if let Some(filter) = &request.filter {
             Predicate::bind(filter, &self.schema)?;
         }
-        if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch needs at least one row"));
-        }
-        let size_bytes = self.object.size_bytes.unwrap_or(0);
-        let unit = UnitPlan { wanted_bytes: size_bytes, ..UnitPlan::default() };
-        let (url, e_tag) = (self.object.url(), self.object.e_tag.clone());
+        request.check_batch_rows()?;
         let projected = self.schema.project(&selected).map_err(Error::unexpected)?;
         let stored = common_notes([self.schema.metadata()].into_iter());
         let notes = requested_notes(&stored, self.schema.fields(), projected.fields(), request);
@@ -105,27 +93,25 @@ impl Source for ArrowSource {
         Ok(ReadPlan {
             request: request.clone(),
             schema: Arc::new(schema),
-            files: vec![FilePlan { url, size_bytes, e_tag, units: vec![unit] }],
+            files: vec![sequential_plan(&self.object)],
             requests: plan_requests(&[], &self.job.options().ranges, &self.object.store.profile()),
         })
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
-        let mut object = self.object.clone();
-        match plan.files.as_slice() {
-            [file] if file.url == object.url() => object.e_tag.clone_from(&file.e_tag),
-            _ => {
-                return Err(Error::usage("the plan refers to files that do not belong to this source").at(object.url()));
-            }
-        }
+        let planned = planned_files(plan, std::iter::once(&self.object))?;
+        let [SequentialFile { object, is_read, .. }] = planned.as_slice() else {
+            return Err(Error::usage("the plan does not name the file of this source")
+                .at(self.object.url())
+                .advice("plan the scan again"));
+        };
         let filter = plan.request.filter.as_ref().map(|filter| Predicate::bind(filter, &self.schema)).transpose()?;
-        let is_read = plan.files[0].units.iter().any(|unit| unit.pruned.is_none());
         let rows = IpcRows {
-            messages: MessageDecoder::start(&object, &self.job)?,
+            messages: MessageDecoder::start(object, &self.job)?,
             filter,
             projection: self.selected(&plan.request)?,
             schema: Arc::clone(&plan.schema),
-            left: if is_read { plan.request.limit.unwrap_or(u64::MAX) } else { 0 },
+            left: if *is_read { plan.request.limit.unwrap_or(u64::MAX) } else { 0 },
             batch_rows: plan.request.batch_rows.unwrap_or(usize::MAX),
             batch: None,
             job: self.job.clone(),

@@ -1,6 +1,5 @@
 //! Avro files as a source.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{FieldRef, Metadata, Schema, SchemaRef};
@@ -13,15 +12,15 @@ use super::container::FileHeader;
 use super::decoder::{FileDecoders, arrow_schema};
 use super::schema::AvroType;
 use super::units::{BlockUnits, UnitBatches, UnitFile, UnitReader};
+use crate::batch_selection::BatchSelection;
 use crate::duplicates::refuse_duplicates;
 use crate::file_notes::{common_notes, requested_notes};
-use crate::files::columns_of_place;
-use crate::suggestions::column_not_found;
-use crate::text::{pool_options, text_fetcher, text_requests};
-use crate::{
-    Batches, ColumnOwners, Constants, FieldPositions, FilePlan, InputFile, Predicate, ReadPlan, ReadRequest, Source,
-    SourceInfo, UnitPlan,
+use crate::place_columns::{file_owners, with_place_fields};
+use crate::sequential_files::{
+    SequentialFile, learn_size, planned_files, selected_columns, sequential_info, sequential_plan, wanted_bytes,
 };
+use crate::text::{pool_options, text_fetcher, text_requests};
+use crate::{Batches, ColumnOwners, Constants, InputFile, Predicate, ReadPlan, ReadRequest, Source, SourceInfo};
 
 /// Bytes of a file that are read first: enough for most headers.
 const FRONT_BYTES: u64 = 64 << 10;
@@ -73,25 +72,17 @@ impl AvroSource {
 
     /// The requested columns, by position.
     fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
-        let Some(names) = &request.columns else { return Ok((0..self.schema.fields().len()).collect()) };
-        let known = || self.schema.fields().iter().map(|field| field.name().as_str());
-        let positions = FieldPositions::new(self.schema.fields());
-        let not_found = |name: &String| column_not_found(name, known()).at(self.files[0].object.url());
-        names.iter().map(|name| positions.of_name(name).ok_or_else(|| not_found(name))).collect()
+        selected_columns(request, &self.schema, &self.files[0].object)
     }
 
-    /// The files of a plan, with their properties when it was made, and for each a flag that says if it is read.
-    fn planned<'a>(&'a self, plan: &'a ReadPlan) -> Result<Vec<(&'a AvroFile, Object, bool)>> {
-        let by_url: HashMap<String, &AvroFile> = self.files.iter().map(|file| (file.object.url(), file)).collect();
-        let planned = plan.files.iter().map(|planned| {
-            let file = by_url.get(&planned.url).ok_or_else(|| {
-                Error::usage("the plan refers to a file that does not belong to this source").at(&planned.url)
-            })?;
-            let (size_bytes, e_tag) = (Some(planned.size_bytes), planned.e_tag.clone());
-            let is_read = planned.units.iter().any(|unit| unit.pruned.is_none());
-            Ok((*file, Object { size_bytes, e_tag, ..file.object.clone() }, is_read))
-        });
-        planned.collect()
+    fn planned(&self, plan: &ReadPlan) -> Result<Vec<SequentialFile>> {
+        planned_files(plan, self.files.iter().map(|file| &file.object))
+    }
+
+    /// The blocks of the files that are read.
+    fn wanted_blocks(&self, planned: &[SequentialFile]) -> Vec<Wanted> {
+        let start = |file: &SequentialFile| self.files[file.position].header.length;
+        wanted_bytes(planned.iter().map(|file| (&file.object, start(file), file.is_read)))
     }
 
     fn requests(&self, wanted: &[Wanted]) -> RequestPlan {
@@ -99,8 +90,9 @@ impl AvroSource {
     }
 
     /// The readers of a plan's files: they decode the columns `own` of these, in ascending order.
-    fn unit_files(&self, plan: &ReadPlan, own: &[usize]) -> Result<Arc<[UnitFile]>> {
-        let files = self.planned(plan)?.into_iter().map(|(file, object, is_read)| {
+    fn unit_files(&self, planned: Vec<SequentialFile>, own: &[usize]) -> Result<Arc<[UnitFile]>> {
+        let files = planned.into_iter().map(|SequentialFile { position, object, is_read }| {
+            let file = &self.files[position];
             let decoders = FileDecoders::new(&file.columns, own.to_vec()).map_err(|error| error.at(object.url()))?;
             Ok(UnitFile {
                 header: file.header.clone(),
@@ -113,27 +105,6 @@ impl AvroSource {
         });
         files.collect()
     }
-
-    fn unit_reader(&self, plan: &ReadPlan) -> Result<UnitReader> {
-        let selected = self.selected(&plan.request)?;
-        let mut read = selected.clone();
-        if let Some(filter) = &plan.request.filter {
-            read.extend_from_slice(Predicate::bind(filter, &self.schema)?.columns());
-        }
-        read.sort_unstable();
-        read.dedup();
-        let own = read.partition_point(|column| *column < self.own_columns);
-        let schema = self.schema.project(&read).map_err(Error::unexpected)?;
-        let filter = plan.request.filter.as_ref().map(|filter| Predicate::bind(filter, &schema)).transpose()?;
-        Ok(UnitReader {
-            files: self.unit_files(plan, &read[..own])?,
-            read: Arc::new(schema),
-            filter,
-            projection: selected.iter().filter_map(|column| read.binary_search(column).ok()).collect(),
-            output: Arc::clone(&plan.schema),
-            batch_rows: plan.request.batch_rows.unwrap_or(usize::MAX),
-        })
-    }
 }
 
 impl Source for AvroSource {
@@ -142,9 +113,8 @@ impl Source for AvroSource {
     }
 
     fn info(&self) -> SourceInfo {
-        let bytes = self.files.iter().filter_map(|file| file.object.size_bytes).sum();
-        let files = self.files.len() as u64;
-        SourceInfo { format: super::AVRO.name.to_owned(), rows: None, files, bytes, units: None }
+        let objects = self.files.iter().map(|file| &file.object);
+        SourceInfo { units: None, ..sequential_info(super::AVRO.name, objects) }
     }
 
     /// Plans one unit a file: the position of a block is known only from the one before it.
@@ -153,47 +123,41 @@ impl Source for AvroSource {
         if let Some(filter) = &request.filter {
             Predicate::bind(filter, &self.schema)?;
         }
-        if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch needs at least one row"));
-        }
-        let planned = |AvroFile { object, .. }: &AvroFile| {
-            let size_bytes = object.size_bytes.unwrap_or(0);
-            let unit = UnitPlan { wanted_bytes: size_bytes, ..UnitPlan::default() };
-            FilePlan { url: object.url(), size_bytes, e_tag: object.e_tag.clone(), units: vec![unit] }
-        };
-        let all = self.files.iter().map(|file| (file, true));
+        request.check_batch_rows()?;
         let schema = self.schema.project(&selected).map_err(Error::unexpected)?;
         let notes = requested_notes(self.schema.metadata(), self.schema.fields(), schema.fields(), request);
         Ok(ReadPlan {
             request: request.clone(),
             schema: Arc::new(schema.with_metadata(notes)),
-            files: self.files.iter().map(planned).collect(),
-            requests: self.requests(&wanted_of(all)),
+            files: self.files.iter().map(|file| sequential_plan(&file.object)).collect(),
+            requests: self
+                .requests(&wanted_bytes(self.files.iter().map(|file| (&file.object, file.header.length, true)))),
         })
     }
 
     fn column_owners(&self) -> ColumnOwners {
-        let own = &self.schema.fields()[..self.own_columns];
         let constants = self.files.iter().filter_map(|file| file.constants.as_ref());
-        let files = constants.flat_map(|constants| columns_of_place(own, constants)).collect();
-        ColumnOwners { files, ..ColumnOwners::default() }
+        file_owners(&self.schema.fields()[..self.own_columns], constants)
     }
 
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
-        let planned = self.planned(plan)?;
-        let wanted = wanted_of(planned.iter().map(|(file, _, is_read)| (*file, *is_read)));
+        let wanted = self.wanted_blocks(&self.planned(plan)?);
         Ok(Some((wanted, self.files[0].object.store.profile())))
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
-        let reader = Arc::new(self.unit_reader(plan)?);
         let planned = self.planned(plan)?;
+        let selection = BatchSelection::new(plan, &self.schema, self.own_columns, &self.selected(&plan.request)?)?;
         // A part of a split plan has no requests: they are planned here.
         let is_part = plan.requests.requests.is_empty();
-        let made =
-            is_part.then(|| self.requests(&wanted_of(planned.iter().map(|(file, _, is_read)| (*file, *is_read)))));
-        let objects = planned.into_iter().map(|(_, object, _)| object).collect();
-        let fetcher = text_fetcher(objects, made.as_ref().unwrap_or(&plan.requests), &self.job)?;
+        let own_requests = is_part.then(|| self.requests(&self.wanted_blocks(&planned)));
+        let objects = planned.iter().map(|file| file.object.clone()).collect();
+        let fetcher = text_fetcher(objects, own_requests.as_ref().unwrap_or(&plan.requests), &self.job)?;
+        let reader = Arc::new(UnitReader {
+            files: self.unit_files(planned, &selection.own_positions)?,
+            selection,
+            batch_rows: plan.request.batch_rows.unwrap_or(usize::MAX),
+        });
         let units = BlockUnits::new(Arc::clone(&reader.files), fetcher, &self.job);
         let work = {
             let reader = Arc::clone(&reader);
@@ -213,10 +177,7 @@ impl Source for AvroSource {
 impl AvroFile {
     fn open(file: InputFile, job: &Job) -> Result<Self> {
         let InputFile { mut object, constants, .. } = file;
-        if object.size_bytes.is_none() {
-            let tail = object.read_tail(1)?;
-            (object.size_bytes, object.e_tag) = (Some(tail.size_bytes), object.e_tag.or(tail.e_tag));
-        }
+        learn_size(&mut object)?;
         let header = read_header(&object, job)?;
         let codec = BlockCodec::named(header.codec())?;
         let columns = AvroType::parse(header.schema()?)?;
@@ -261,16 +222,6 @@ fn front(object: &Object, n: u64, job: &Job) -> Result<(Bytes, bool)> {
     Ok((object.read_range(0..size.min(n))?, size <= n))
 }
 
-/// The blocks of the files that are read.
-fn wanted_of<'a>(files: impl Iterator<Item = (&'a AvroFile, bool)>) -> Vec<Wanted> {
-    let read = files.enumerate().filter(|(_, (_, is_read))| *is_read);
-    let blocks = read.map(|(number, (file, _))| Wanted {
-        file: number as u32,
-        range: file.header.length..file.object.size_bytes.unwrap_or(0),
-    });
-    blocks.filter(|wanted| wanted.range.start < wanted.range.end).collect()
-}
-
 /// The columns that all files have, and those of their places after them.
 fn common_schema(files: &[AvroFile]) -> Result<Schema> {
     let first = &files[0];
@@ -294,11 +245,7 @@ fn common_schema(files: &[AvroFile]) -> Result<Schema> {
             }
         }
     }
-    for field in files.iter().filter_map(|file| file.constants.as_ref()).flat_map(|constants| constants.fields()) {
-        if !fields.iter().any(|known| known.name() == field.name()) {
-            fields.push(Arc::clone(field));
-        }
-    }
+    let fields = with_place_fields(fields, files.iter().filter_map(|file| file.constants.as_ref()));
     let notes = common_notes(files.iter().map(|file| file.schema.metadata()));
     Ok(Schema::new_with_metadata(fields, notes))
 }

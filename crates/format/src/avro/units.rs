@@ -4,17 +4,16 @@ use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchOptions, new_null_array};
-use arrow::compute::filter_record_batch;
-use arrow::datatypes::SchemaRef;
+use arrow::array::RecordBatch;
 use lakerace_exec::OrderedPool;
 use lakerace_io::{Error, Fetcher, Job, Object, Result};
 
 use super::codec::BlockCodec;
 use super::container::{BlockScanner, FileHeader, StoredBlock};
 use super::decoder::{BlockRows, FileDecoders, UnpackedBlock};
+use crate::Constants;
+use crate::batch_selection::BatchSelection;
 use crate::text::stored_bytes;
-use crate::{Constants, Predicate};
 
 /// Stored bytes of a unit, unless one block has more: blocks of other writers have some kilobytes.
 const UNIT_BYTES: usize = 512 << 10;
@@ -126,13 +125,7 @@ impl Iterator for BlockUnits {
 /// Makes batches of blocks.
 pub(super) struct UnitReader {
     pub files: Arc<[UnitFile]>,
-    /// The columns that are read, those of the files' places included.
-    pub read: SchemaRef,
-    /// Bound to [`Self::read`].
-    pub filter: Option<Predicate>,
-    /// The requested columns among those that are read.
-    pub projection: Vec<usize>,
-    pub output: SchemaRef,
+    pub selection: BatchSelection,
     pub batch_rows: usize,
 }
 
@@ -170,31 +163,9 @@ impl UnitReader {
     }
 
     fn finish_next(&self, file: usize, rows: &mut UnitRows) -> Option<Result<RecordBatch>> {
-        let batch = rows.next()?.and_then(|batch| self.finish(batch, file));
+        let constants = self.files[file].constants.as_deref();
+        let batch = rows.next()?.and_then(|batch| self.selection.select(batch, constants));
         Some(batch.map_err(|error| error.at(self.files[file].object.url())))
-    }
-
-    /// Selects the requested rows and columns.
-    fn finish(&self, batch: RecordBatch, file: usize) -> Result<RecordBatch> {
-        let batch = self.with_constants(batch, file)?;
-        let result = batch.project(&self.projection).map_err(Error::unexpected)?;
-        let result = match &self.filter {
-            Some(filter) => filter_record_batch(&result, &filter.evaluate(&batch)?).map_err(Error::unexpected)?,
-            None => result,
-        };
-        result.with_schema(Arc::clone(&self.output)).map_err(Error::unexpected)
-    }
-
-    /// Adds the columns whose values follow from the file's path only.
-    fn with_constants(&self, batch: RecordBatch, file: usize) -> Result<RecordBatch> {
-        let (rows, constants) = (batch.num_rows(), self.files[file].constants.as_ref());
-        let mut columns = batch.columns().to_vec();
-        for field in &self.read.fields()[columns.len()..] {
-            let constant = constants.map(|known| known.array(field.name(), rows)).transpose()?.flatten();
-            columns.push(constant.unwrap_or_else(|| new_null_array(field.data_type(), rows)));
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(&self.read), columns, &options).map_err(Error::unexpected)
     }
 }
 

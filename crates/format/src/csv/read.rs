@@ -3,30 +3,24 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use arrow::array::{RecordBatchOptions, new_null_array};
-use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use lakerace_exec::OrderedPool;
 use lakerace_io::{Error, Fetcher, Job, Result};
 
 use super::chain::{BlockChain, BlockRecords, ScannedBlock};
-use super::parse::{BatchParser, ParsedBlock, internal};
+use super::parse::{BatchParser, ParsedBlock};
 use super::scan::SpeculativeScan;
+use crate::Constants;
+use crate::batch_selection::BatchSelection;
 use crate::own_texts::with_own_texts;
 use crate::text::{BlockReader, RawBlock, fetch_block, pool_options, without_byte_order_mark};
-use crate::{Constants, Predicate};
 
 /// The work for every block.
 pub(super) struct BlockWork {
     pub parser: BatchParser,
-    pub filter: Option<Predicate>,
-    /// The columns of the result, by position in the whole schema.
-    pub projection: Vec<usize>,
-    /// The parser's columns, then those that the files' places give.
-    pub whole_schema: SchemaRef,
+    pub selection: BatchSelection,
     /// The constants of files, by the file's URL.
     pub constants: HashMap<String, Arc<Constants>>,
-    pub schema: SchemaRef,
     pub urls: Vec<Arc<str>>,
     pub fetcher: Fetcher,
     pub job: Job,
@@ -124,43 +118,17 @@ impl BlockWork {
     /// The rest of it, once the records are known: typed, filtered, projected.
     fn parse(&self, records: BlockRecords) -> Result<ParsedBlock> {
         let Some(layout) = &records.layout else {
-            let batch = RecordBatch::new_empty(Arc::clone(&self.schema));
-            return Ok(ParsedBlock { batch, bad_rows: 0, error: records.error });
+            return Ok(ParsedBlock { batch: self.selection.empty(), bad_rows: 0, error: records.error });
         };
         let mut parsed = self.parser.parse(&records.pieces, layout)?;
         parsed.error = parsed.error.or(records.error);
-        let mut batch = self.with_constants(parsed.batch, &layout.url)?;
-        if let Some(filter) = &self.filter {
-            let rows = batch.num_rows();
-            let keep = filter.evaluate(&batch).map_err(|error| error.at(&layout.url))?;
-            batch = batch.project(&self.projection).map_err(|e| internal(&e))?;
-            batch = arrow::compute::filter_record_batch(&batch, &keep).map_err(|e| internal(&e))?;
-            if batch.num_rows() < rows / 4 {
-                // Its texts are in the block, which would stay in memory for a few rows.
-                batch = with_own_texts(&batch)?;
-            }
-        } else {
-            batch = batch.project(&self.projection).map_err(|e| internal(&e))?;
+        let (rows, constants) = (parsed.batch.num_rows(), self.constants.get(layout.url.as_ref()));
+        let batch = self.selection.select(parsed.batch, constants.map(Arc::as_ref));
+        parsed.batch = batch.map_err(|error| error.at(&layout.url))?;
+        if parsed.batch.num_rows() < rows / 4 {
+            // Its texts are in the block, which would stay in memory for a few rows.
+            parsed.batch = with_own_texts(&parsed.batch)?;
         }
-        // The parser's schema is in the file's order, and projection does not change the order of its fields.
-        parsed.batch = batch.with_schema(Arc::clone(&self.schema)).map_err(|e| internal(&e))?;
         Ok(parsed)
-    }
-}
-
-impl BlockWork {
-    /// The batch with the columns that its file's place gives.
-    fn with_constants(&self, batch: RecordBatch, url: &str) -> Result<RecordBatch> {
-        if self.whole_schema.fields().len() == batch.num_columns() {
-            return Ok(batch);
-        }
-        let (rows, constants) = (batch.num_rows(), self.constants.get(url));
-        let mut columns = batch.columns().to_vec();
-        for field in &self.whole_schema.fields()[columns.len()..] {
-            let constant = constants.map(|c| c.array(field.name(), rows)).transpose()?.flatten();
-            columns.push(constant.unwrap_or_else(|| new_null_array(field.data_type(), rows)));
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(&self.whole_schema), columns, &options).map_err(|e| internal(&e))
     }
 }

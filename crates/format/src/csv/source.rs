@@ -16,13 +16,17 @@ use super::read::{BlockWork, CsvBatches};
 use super::rules::{Dialect, DialectRules};
 use super::sample::FileSample;
 use super::value_texts::ValueTexts;
-use crate::files::columns_of_place;
+use crate::batch_selection::BatchSelection;
+use crate::place_columns::{file_owners, with_place_fields};
 use crate::schema_text::parse_schema;
+use crate::sequential_files::{
+    learn_size, planned_files, selected_columns, sequential_info, sequential_plan, wanted_bytes,
+};
 use crate::suggestions::column_not_found;
 use crate::text::{BlockReader, text_requests};
 use crate::{
-    Batches, ColumnOwners, Constants, CsvOptions, FieldPositions, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan,
-    ReadRequest, Source, SourceInfo, UnitPlan,
+    Batches, ColumnOwners, Constants, CsvOptions, FieldPositions, InputFile, OnBadRow, Predicate, ReadPlan,
+    ReadRequest, Source, SourceInfo,
 };
 
 /// Default number of rows from which types are inferred.
@@ -82,13 +86,7 @@ impl CsvSource {
         if objects.is_empty() {
             return Err(Error::usage("there is no file to read"));
         }
-        for object in &mut objects {
-            if object.size_bytes.is_none() {
-                let tail = object.read_tail(1)?;
-                object.size_bytes = Some(tail.size_bytes);
-                object.e_tag = object.e_tag.take().or(tail.e_tag);
-            }
-        }
+        objects.iter_mut().try_for_each(learn_size)?;
         let all = if all.is_empty() { &objects } else { all };
         let first_url = all[0].url();
         let given = options.schema.as_deref().map(parse_schema).transpose()?;
@@ -108,13 +106,13 @@ impl CsvSource {
             }
         };
         check_columns(&schema)?;
-        let schema = with_constants(schema, &constants);
+        let fields = with_place_fields(schema.fields().to_vec(), constants.iter().flatten());
         Ok(Self {
             objects,
             first_url,
             dialect,
             rules: Arc::new(rules),
-            schema: Arc::new(schema),
+            schema: Arc::new(Schema::new(fields)),
             origins,
             constants,
             on_bad_row: options.on_bad_row,
@@ -139,45 +137,11 @@ impl CsvSource {
 
     /// The requested columns, by position.
     fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
-        match &request.columns {
-            None => Ok((0..self.schema.fields().len()).collect()),
-            Some(names) => {
-                let positions = FieldPositions::new(self.schema.fields());
-                let known = || self.schema.fields().iter().map(|field| field.name().as_str());
-                let not_found = |name: &String| column_not_found(name, known()).at(self.objects[0].url());
-                names.iter().map(|name| positions.of_name(name).ok_or_else(|| not_found(name))).collect()
-            }
-        }
+        selected_columns(request, &self.schema, &self.objects[0])
     }
 
-    /// The files of a plan, with their properties when it was made, and for each a flag that says if it is read.
-    fn planned_objects(&self, plan: &ReadPlan) -> Result<(Vec<Object>, Vec<bool>)> {
-        let mut objects = Vec::with_capacity(plan.files.len());
-        let mut wanted = Vec::with_capacity(plan.files.len());
-        let by_url: HashMap<String, &Object> = self.objects.iter().map(|o| (o.url(), o)).collect();
-        for file in &plan.files {
-            let Some(object) = by_url.get(&file.url) else {
-                return Err(Error::usage("the plan refers to a file that does not belong to this source").at(&file.url));
-            };
-            let mut object = (*object).clone();
-            object.size_bytes = Some(file.size_bytes);
-            object.e_tag.clone_from(&file.e_tag);
-            objects.push(object);
-            wanted.push(file.units.iter().any(|u| u.pruned.is_none()));
-        }
-        Ok((objects, wanted))
-    }
-}
-
-impl CsvSource {
-    fn requests(&self, mut wanted: Vec<Wanted>) -> RequestPlan {
-        wanted.retain(|w| !w.range.is_empty());
-        text_requests(&wanted, &self.objects[0].store.profile(), &self.job)
-    }
-
-    fn constants_by_url(&self) -> HashMap<String, Arc<Constants>> {
-        let files = self.objects.iter().zip(&self.constants);
-        files.filter_map(|(object, constants)| Some((object.url(), Arc::clone(constants.as_ref()?)))).collect()
+    fn requests(&self, wanted: &[Wanted]) -> RequestPlan {
+        text_requests(wanted, &self.objects[0].store.profile(), &self.job)
     }
 }
 
@@ -195,9 +159,7 @@ impl Source for CsvSource {
     }
 
     fn info(&self) -> SourceInfo {
-        let bytes = self.objects.iter().filter_map(|o| o.size_bytes).sum();
-        let files = self.objects.len() as u64;
-        SourceInfo { format: self.dialect.name().to_owned(), rows: None, files, bytes, units: Some(files) }
+        sequential_info(self.dialect.name(), self.objects.iter())
     }
 
     /// Plans one unit a file: the start of a record can't be known without reading from the front.
@@ -206,26 +168,17 @@ impl Source for CsvSource {
         if let Some(filter) = &request.filter {
             Predicate::bind(filter, &self.schema)?;
         }
-        if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch needs at least one row"));
-        }
-        let mut files = Vec::with_capacity(self.objects.len());
-        let mut wanted = Vec::with_capacity(self.objects.len());
-        for (i, object) in self.objects.iter().enumerate() {
-            let size_bytes = object.size_bytes.unwrap_or(0);
-            let unit = UnitPlan { wanted_bytes: size_bytes, ..UnitPlan::default() };
-            files.push(FilePlan { url: object.url(), size_bytes, e_tag: object.e_tag.clone(), units: vec![unit] });
-            wanted.push(Wanted { file: i as u32, range: 0..size_bytes });
-        }
-        let requests = self.requests(wanted);
-        let schema = Arc::new(self.schema.project(&selected).map_err(Error::unexpected)?);
-        Ok(ReadPlan { request: request.clone(), schema, files, requests })
+        request.check_batch_rows()?;
+        Ok(ReadPlan {
+            request: request.clone(),
+            schema: Arc::new(self.schema.project(&selected).map_err(Error::unexpected)?),
+            files: self.objects.iter().map(sequential_plan).collect(),
+            requests: self.requests(&wanted_bytes(self.objects.iter().map(|object| (object, 0, true)))),
+        })
     }
 
     fn column_owners(&self) -> ColumnOwners {
-        let own = &self.schema.fields()[..self.origins.len()];
-        let files = self.constants.iter().flatten().flat_map(|constants| columns_of_place(own, constants)).collect();
-        ColumnOwners { files, ..ColumnOwners::default() }
+        file_owners(&self.schema.fields()[..self.origins.len()], self.constants.iter().flatten())
     }
 
     fn leaves_out_rows(&self) -> bool {
@@ -233,56 +186,45 @@ impl Source for CsvSource {
     }
 
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
-        let (objects, is_read) = self.planned_objects(plan)?;
-        let files = objects.iter().zip(is_read).enumerate().filter(|(_, (_, is_read))| *is_read);
-        let range = |object: &Object| 0..object.size_bytes.unwrap_or(0);
-        let mut wanted: Vec<Wanted> =
-            files.map(|(i, (object, _))| Wanted { file: i as u32, range: range(object) }).collect();
-        wanted.retain(|w| !w.range.is_empty());
+        let planned = planned_files(plan, self.objects.iter())?;
+        let wanted = wanted_bytes(planned.iter().map(|file| (&file.object, 0, file.is_read)));
         Ok(Some((wanted, self.objects[0].store.profile())))
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
-        let (objects, wanted_files) = self.planned_objects(plan)?;
+        let planned = planned_files(plan, self.objects.iter())?;
         let selected = self.selected(&plan.request)?;
-        let filter = plan.request.filter.as_ref().map(|f| Predicate::bind(f, &self.schema)).transpose()?;
-        let mut wanted: Vec<usize> = selected.clone();
-        wanted.extend(filter.iter().flat_map(|f| f.columns().iter().copied()));
-        wanted.sort_unstable();
-        wanted.dedup();
-        let project = |columns: &[usize]| self.schema.project(columns).map(Arc::new).map_err(Error::unexpected);
-        // The constants are the last ones.
-        let own = wanted.partition_point(|column| *column < self.origins.len());
-        let parser_schema = project(&wanted[..own])?;
-        let whole_schema = project(&wanted)?;
-        let projection = selected.iter().filter_map(|s| wanted.binary_search(s).ok()).collect();
+        let selection = BatchSelection::new(plan, &self.schema, self.origins.len(), &selected)?;
         let columns = FileColumns {
             first_url: self.first_url.clone(),
             names: self.schema.fields()[..self.origins.len()].iter().map(|f| f.name().clone()).collect(),
-            wanted: wanted[..own].to_vec(),
+            wanted: selection.own_positions.clone(),
         };
-        let urls = objects.iter().map(|o| Arc::from(o.url())).collect();
         // A part of a split plan has no requests: they are planned here.
-        let planned = match plan.requests.requests.is_empty() {
-            true => self.wanted(plan)?.map(|(wanted, _)| self.requests(wanted)),
-            false => None,
-        };
-        let requests = planned.as_ref().unwrap_or(&plan.requests);
-        let input = BlockReader::start(objects, wanted_files, requests, self.rules.form, &self.job)?;
+        let own_requests = plan
+            .requests
+            .requests
+            .is_empty()
+            .then(|| self.requests(&wanted_bytes(planned.iter().map(|file| (&file.object, 0, file.is_read)))));
+        let constants = planned
+            .iter()
+            .filter_map(|file| Some((file.object.url(), Arc::clone(self.constants[file.position].as_ref()?))));
+        let constants = constants.collect();
+        let urls = planned.iter().map(|file| Arc::from(file.object.url())).collect();
+        let (objects, is_read) = planned.into_iter().map(|file| (file.object, file.is_read)).unzip();
+        let requests = own_requests.as_ref().unwrap_or(&plan.requests);
+        let input = BlockReader::start(objects, is_read, requests, self.rules.form, &self.job)?;
         let chain = BlockChain::new(Arc::clone(&self.rules), Arc::new(columns));
         let work = BlockWork {
             parser: BatchParser {
                 rules: Arc::clone(&self.rules),
-                schema: parser_schema,
-                origins: wanted[..own].iter().map(|column| self.origins[*column]).collect(),
+                schema: Arc::clone(&selection.own),
+                origins: selection.own_positions.iter().map(|column| self.origins[*column]).collect(),
                 on_bad_row: self.on_bad_row,
                 expected_rows: AtomicUsize::new(0),
             },
-            filter,
-            projection,
-            whole_schema,
-            constants: self.constants_by_url(),
-            schema: Arc::clone(&plan.schema),
+            selection,
+            constants,
             urls,
             fetcher: input.fetcher(),
             job: self.job.clone(),
@@ -291,17 +233,6 @@ impl Source for CsvSource {
         let reader = CsvBatches::start(work, input, chain, plan.request.limit, batch_rows);
         Ok(Batches::new(Arc::clone(&plan.schema), reader))
     }
-}
-
-/// The columns of the files' places after their own.
-fn with_constants(schema: Schema, constants: &[Option<Arc<Constants>>]) -> Schema {
-    let mut fields: Vec<_> = schema.fields().iter().cloned().collect();
-    for field in constants.iter().flatten().flat_map(|constants| constants.fields()) {
-        if !fields.iter().any(|known| known.name() == field.name()) {
-            fields.push(Arc::clone(field));
-        }
-    }
-    Schema::new(fields)
 }
 
 /// The schema from the start of the first file, the origin of each type, and a warning of text that seems to have another

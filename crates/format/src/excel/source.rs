@@ -2,7 +2,7 @@
 
 mod rows;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
@@ -14,12 +14,16 @@ use super::cell_arrays::BadValues;
 use super::column_values::{ColumnToRead, ColumnTypeOrigin, column_array};
 use super::sheet::{SheetOptions, SheetTable};
 use super::workbook::{OpenWorkbook, column_letters};
-use crate::files::columns_of_place;
+use crate::batch_selection::BatchSelection;
+use crate::place_columns::{file_owners, with_place_fields};
 use crate::schema_text::parse_schema;
+use crate::sequential_files::{
+    SequentialFile, learn_size, planned_files, selected_columns, sequential_info, sequential_plan,
+};
 use crate::suggestions::column_not_found;
 use crate::{
-    Batches, ColumnOwners, Constants, FieldPositions, FilePlan, InputFile, OnBadRow, OpenOptions, Predicate, ReadPlan,
-    ReadRequest, Source, SourceInfo, UnitPlan,
+    Batches, ColumnOwners, Constants, FieldPositions, InputFile, OnBadRow, OpenOptions, Predicate, ReadPlan,
+    ReadRequest, Source, SourceInfo,
 };
 
 /// Bytes of the request that also learns a file's size: all of most workbooks.
@@ -73,8 +77,7 @@ impl ExcelSource {
             if object.url() == first_url {
                 (object.size_bytes, object.e_tag) = (first.size_bytes, first.e_tag.clone());
             } else {
-                let tail = object.read_tail(1)?;
-                (object.size_bytes, object.e_tag) = (Some(tail.size_bytes), object.e_tag.take().or(tail.e_tag));
+                learn_size(object)?;
             }
         }
         let table = read_table(&bytes, &first_url, &sheet_options, job)?;
@@ -89,7 +92,8 @@ impl ExcelSource {
         };
         check_types(&fields, &own).map_err(|error| error.at(&first_url))?;
         warn_of_rounding(&table, &fields, job);
-        let schema = Arc::new(with_constants(fields, &constants));
+        let fields = fields.into_iter().map(Arc::new).collect();
+        let schema = Arc::new(Schema::new(with_place_fields(fields, constants.iter().flatten())));
         let source = Self {
             objects,
             first: Arc::new(table),
@@ -107,11 +111,7 @@ impl ExcelSource {
 
     /// The requested columns, by position.
     fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
-        let Some(names) = &request.columns else { return Ok((0..self.schema.fields().len()).collect()) };
-        let known = || self.schema.fields().iter().map(|field| field.name().as_str());
-        let not_found = |name: &String| column_not_found(name, known()).at(&self.first_url);
-        let positions = FieldPositions::new(self.schema.fields());
-        names.iter().map(|name| positions.of_name(name).ok_or_else(|| not_found(name))).collect()
+        selected_columns(request, &self.schema, &self.objects[0])
     }
 
     /// The columns of a sheet that the own columns are; `None` where all cells are empty.
@@ -119,23 +119,20 @@ impl ExcelSource {
         positions(&self.own, table, &self.first_url)
     }
 
-    /// The files of a plan that are read, with their properties when it was made.
-    fn planned_objects(&self, plan: &ReadPlan) -> Result<VecDeque<Object>> {
-        let by_url: HashMap<String, &Object> = self.objects.iter().map(|object| (object.url(), object)).collect();
-        let is_read = |file: &&FilePlan| file.units.iter().any(|unit| unit.pruned.is_none());
-        let planned = plan.files.iter().filter(is_read).map(|file| {
-            let missing =
-                || Error::usage("the plan refers to a file that does not belong to this source").at(&file.url);
-            let object = (*by_url.get(&file.url).ok_or_else(missing)?).clone();
-            let is_same = object.e_tag.is_none() || file.e_tag.is_none() || object.e_tag == file.e_tag;
-            if object.size_bytes != Some(file.size_bytes) || !is_same {
+    /// The files of a plan that are read. The first file of the source stays in memory: it must be the one of the plan.
+    fn planned_files(&self, plan: &ReadPlan) -> Result<VecDeque<SequentialFile>> {
+        let mut planned = planned_files(plan, self.objects.iter())?;
+        for file in &planned {
+            let (known, now) = (&self.objects[file.position], &file.object);
+            let is_same = known.e_tag.is_none() || now.e_tag.is_none() || known.e_tag == now.e_tag;
+            if known.size_bytes != now.size_bytes || !is_same {
                 return Err(Error::conflict("the file was replaced after the plan was made")
-                    .at(&file.url)
+                    .at(now.url())
                     .advice("plan the scan again"));
             }
-            Ok(object)
-        });
-        planned.collect()
+        }
+        planned.retain(|file| file.is_read);
+        Ok(planned.into())
     }
 }
 
@@ -244,26 +241,13 @@ fn warn_of_rounding(table: &SheetTable, fields: &[Field], job: &Job) {
     }
 }
 
-/// The columns of the files' places after their own.
-fn with_constants(fields: Vec<Field>, constants: &[Option<Arc<Constants>>]) -> Schema {
-    let mut fields: Vec<Arc<Field>> = fields.into_iter().map(Arc::new).collect();
-    for field in constants.iter().flatten().flat_map(|constants| constants.fields()) {
-        if !fields.iter().any(|known| known.name() == field.name()) {
-            fields.push(Arc::clone(field));
-        }
-    }
-    Schema::new(fields)
-}
-
 impl Source for ExcelSource {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
     fn info(&self) -> SourceInfo {
-        let bytes = self.objects.iter().filter_map(|object| object.size_bytes).sum();
-        let files = self.objects.len() as u64;
-        SourceInfo { format: super::EXCEL.name.to_owned(), rows: None, files, bytes, units: Some(files) }
+        sequential_info(super::EXCEL.name, self.objects.iter())
     }
 
     /// Plans one unit a file, which is read whole. Requests are made while the files are read.
@@ -272,28 +256,19 @@ impl Source for ExcelSource {
         if let Some(filter) = &request.filter {
             Predicate::bind(filter, &self.schema)?;
         }
-        if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch needs at least one row"));
-        }
-        let file = |object: &Object| {
-            let size_bytes = object.size_bytes.unwrap_or(0);
-            let unit = UnitPlan { wanted_bytes: size_bytes, ..UnitPlan::default() };
-            FilePlan { url: object.url(), size_bytes, e_tag: object.e_tag.clone(), units: vec![unit] }
-        };
+        request.check_batch_rows()?;
         let profile = self.objects.first().map(|object| object.store.profile());
         let profile = profile.ok_or_else(|| Error::usage("there is no file to read"))?;
         Ok(ReadPlan {
             request: request.clone(),
             schema: Arc::new(self.schema.project(&selected).map_err(Error::unexpected)?),
-            files: self.objects.iter().map(file).collect(),
+            files: self.objects.iter().map(sequential_plan).collect(),
             requests: plan_requests(&[], &self.job.options().ranges, &profile),
         })
     }
 
     fn column_owners(&self) -> ColumnOwners {
-        let own = &self.schema.fields()[..self.own.len()];
-        let files = self.constants.iter().flatten().flat_map(|constants| columns_of_place(own, constants)).collect();
-        ColumnOwners { files, ..ColumnOwners::default() }
+        file_owners(&self.schema.fields()[..self.own.len()], self.constants.iter().flatten())
     }
 
     fn leaves_out_rows(&self) -> bool {
@@ -301,27 +276,15 @@ impl Source for ExcelSource {
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
-        let files = self.planned_objects(plan)?;
-        let selected = self.selected(&plan.request)?;
-        let filter = plan.request.filter.as_ref().map(|filter| Predicate::bind(filter, &self.schema)).transpose()?;
-        let mut wanted: Vec<usize> = selected.clone();
-        wanted.extend(filter.iter().flat_map(|filter| filter.columns().iter().copied()));
-        wanted.sort_unstable();
-        wanted.dedup();
-        let by_url = self.objects.iter().zip(&self.constants);
-        let constants = by_url.filter_map(|(object, known)| Some((object.url(), Arc::clone(known.as_ref()?))));
+        let files = self.planned_files(plan)?;
+        let selection = BatchSelection::new(plan, &self.schema, self.own.len(), &self.selected(&plan.request)?)?;
         let work = ReadWork {
             first: Arc::clone(&self.first),
             first_url: self.first_url.clone(),
             options: self.options.clone(),
             own: self.own.clone(),
-            wanted_schema: Arc::new(self.schema.project(&wanted).map_err(Error::unexpected)?),
-            // The constants are the last ones.
-            own_wanted: wanted.iter().copied().filter(|column| *column < self.own.len()).collect(),
-            constants: constants.collect(),
-            projection: selected.iter().filter_map(|column| wanted.binary_search(column).ok()).collect(),
-            filter,
-            schema: Arc::clone(&plan.schema),
+            constants: self.constants.clone(),
+            selection,
             on_bad_row: self.on_bad_row,
             job: self.job.clone(),
         };

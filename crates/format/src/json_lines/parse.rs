@@ -1,19 +1,17 @@
 //! Parses blocks of lines into batches.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchOptions, new_null_array};
-use arrow::compute::filter_record_batch;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{RecordBatch, RecordBatchOptions};
 use lakerace_io::{Error, Result};
 
 use super::blocks::LineBlock;
 use super::column::{ExtraFields, ObjectColumns};
 use super::fault::{LineFault, RowUnit, no_object};
 use super::places::LineColumns;
+use crate::batch_selection::BatchSelection;
 use crate::json::{Json, JsonKind};
-use crate::{Constants, OnBadRow, Predicate};
+use crate::{Constants, OnBadRow};
 
 /// The work of threads on blocks.
 pub(super) struct LineParser {
@@ -24,14 +22,9 @@ pub(super) struct LineParser {
     pub unread: Vec<String>,
     pub others: ExtraFields,
     pub on_bad_row: OnBadRow,
-    /// The columns of the lines, then those that the files' places give.
-    pub whole_schema: SchemaRef,
     /// The constants of files, by the file's number.
     pub constants: Vec<Option<Arc<Constants>>>,
-    pub filter: Option<Predicate>,
-    /// The columns of the result, by position in the whole schema.
-    pub projection: Vec<usize>,
-    pub output: SchemaRef,
+    pub selection: BatchSelection,
 }
 
 /// The rows of a block.
@@ -71,7 +64,9 @@ impl LineParser {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::clone(schema), object.finish(rows)?, &options);
-        let batch = self.finish(batch.map_err(Error::unexpected)?, block.file)?;
+        let constants = self.constants.get(block.file).and_then(Option::as_deref);
+        let batch = self.selection.select(batch.map_err(Error::unexpected)?, constants);
+        let batch = batch.map_err(|error| error.at(&self.urls[block.file]))?;
         Ok(ParsedRows { batch, bad_rows: bad_lines.len() as u64, error })
     }
 
@@ -85,35 +80,6 @@ impl LineParser {
             }
         }
         Ok(())
-    }
-
-    /// Selects the requested columns and rows.
-    fn finish(&self, batch: RecordBatch, file: usize) -> Result<RecordBatch> {
-        let batch = self.with_constants(batch, file)?;
-        let result = batch.project(&self.projection).map_err(Error::unexpected)?;
-        let result = match &self.filter {
-            Some(filter) => {
-                let keep = filter.evaluate(&batch).map_err(|error| error.at(&self.urls[file]))?;
-                filter_record_batch(&result, &keep).map_err(Error::unexpected)?
-            }
-            None => result,
-        };
-        result.with_schema(Arc::clone(&self.output)).map_err(Error::unexpected)
-    }
-
-    /// Adds the columns whose values follow from the file's path only.
-    fn with_constants(&self, batch: RecordBatch, file: usize) -> Result<RecordBatch> {
-        let (rows, constants) = (batch.num_rows(), self.constants.get(file).and_then(Option::as_ref));
-        if self.whole_schema.fields().len() == batch.num_columns() {
-            return Ok(batch);
-        }
-        let mut columns = batch.columns().to_vec();
-        for field in &self.whole_schema.fields()[columns.len()..] {
-            let constant = constants.map(|known| known.array(field.name(), rows)).transpose()?.flatten();
-            columns.push(constant.unwrap_or_else(|| new_null_array(field.data_type(), rows)));
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(&self.whole_schema), columns, &options).map_err(Error::unexpected)
     }
 }
 
@@ -158,9 +124,4 @@ impl<'a> Iterator for NumberedLines<'a> {
         self.number += 1;
         Some((&rest[..len], number))
     }
-}
-
-/// Collects the constants of the paths of a plan's files, file by file.
-pub(super) fn constants_of(urls: &[String], known: &HashMap<String, Arc<Constants>>) -> Vec<Option<Arc<Constants>>> {
-    urls.iter().map(|url| known.get(url).cloned()).collect()
 }

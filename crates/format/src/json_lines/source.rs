@@ -12,16 +12,19 @@ use lakerace_io::{Error, ErrorKind, Job, Object, PathProfile, RequestPlan, Resul
 use super::blocks::{LineBlock, LineBlocks};
 use super::column::{ColumnOrigin, ExtraFields, ObjectColumns};
 use super::layout::JsonLayout;
-use super::parse::{LineParser, ParsedRows, constants_of};
+use super::parse::{LineParser, ParsedRows};
 use super::places::{FilePlaces, LineColumns};
 use super::sample::{INFER_ROWS as SAMPLE_ROWS, LearntTypes, StatedTypes, learn_schema};
-use crate::files::columns_of_place;
+use crate::batch_selection::BatchSelection;
+use crate::place_columns::{file_owners, with_place_fields};
 use crate::schema_text::parse_schema;
-use crate::suggestions::column_not_found;
+use crate::sequential_files::{
+    SequentialFile, learn_size, planned_files, selected_columns, sequential_info, sequential_plan, wanted_bytes,
+};
 use crate::text::{BlockReader, pool_options, text_requests};
 use crate::{
-    Batches, ColumnOwners, Constants, CsvOptions, Expr, FieldPositions, FilePlan, InputFile, OnBadRow, Predicate,
-    ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
+    Batches, ColumnOwners, Constants, CsvOptions, Expr, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
+    SourceInfo,
 };
 
 /// Rows in a batch at most, where no other number is given.
@@ -80,13 +83,7 @@ impl JsonLinesSource {
         if objects.is_empty() {
             return Err(Error::usage("there is no file to read"));
         }
-        for object in &mut objects {
-            if object.size_bytes.is_none() {
-                let tail = object.read_tail(1)?;
-                object.size_bytes = Some(tail.size_bytes);
-                object.e_tag = object.e_tag.take().or(tail.e_tag);
-            }
-        }
+        objects.iter_mut().try_for_each(learn_size)?;
         let given = options.schema.as_deref().map(parse_schema).transpose()?;
         let expected = options.types.as_deref().map(parse_schema).transpose()?;
         let known = StatedTypes::new(given.as_ref(), expected.as_ref());
@@ -94,10 +91,10 @@ impl JsonLinesSource {
         let LearntTypes { schema, origins, mixed } = learn_schema(all, &known, &constants, layout, options)?;
         // Types that can't be read are reported before the read.
         ObjectColumns::new(schema.fields(), &origins, "", ExtraFields::Refused)?;
-        let schema = Arc::new(with_constants(&schema, &constants));
+        let fields = with_place_fields(schema.fields().to_vec(), constants.iter().flatten());
         Ok(Self {
             objects,
-            schema,
+            schema: Arc::new(Schema::new(fields)),
             origins,
             mixed,
             constants,
@@ -119,11 +116,7 @@ impl JsonLinesSource {
 
     /// The requested columns, by position.
     fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
-        let Some(names) = &request.columns else { return Ok((0..self.schema.fields().len()).collect()) };
-        let known = || self.schema.fields().iter().map(|field| field.name().as_str());
-        let not_found = |name: &String| column_not_found(name, known()).at(self.objects[0].url());
-        let positions = FieldPositions::new(self.schema.fields());
-        names.iter().map(|name| positions.of_name(name).ok_or_else(|| not_found(name))).collect()
+        selected_columns(request, &self.schema, &self.objects[0])
     }
 
     /// The error of a filter that does not fit the columns; of one that names a column without a type it says so.
@@ -144,54 +137,27 @@ impl JsonLinesSource {
         columns.find_map(|column| self.mixed.get(&column)).map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// The files of a plan, with their properties when it was made, and for each a flag that says if it is read.
-    fn planned_objects(&self, plan: &ReadPlan) -> Result<(Vec<Object>, Vec<bool>)> {
-        let by_url: HashMap<String, &Object> = self.objects.iter().map(|object| (object.url(), object)).collect();
-        let planned = plan.files.iter().map(|file| {
-            let missing =
-                || Error::usage("the plan refers to a file that does not belong to this source").at(&file.url);
-            let object = (*by_url.get(&file.url).ok_or_else(missing)?).clone();
-            let is_read = file.units.iter().any(|unit| unit.pruned.is_none());
-            Ok((Object { size_bytes: Some(file.size_bytes), e_tag: file.e_tag.clone(), ..object }, is_read))
-        });
-        Ok(planned.collect::<Result<Vec<_>>>()?.into_iter().unzip())
-    }
-
     fn requests(&self, wanted: &[Wanted]) -> RequestPlan {
         text_requests(wanted, &self.objects[0].store.profile(), &self.job)
     }
 
-    fn project(&self, columns: &[usize]) -> Result<SchemaRef> {
-        self.schema.project(columns).map(Arc::new).map_err(Error::unexpected)
-    }
-
     /// Makes the parser of the blocks of a plan's files.
-    fn parser(&self, plan: &ReadPlan, urls: Arc<[String]>) -> Result<LineParser> {
-        let selected = self.selected(&plan.request)?;
-        let filter = plan.request.filter.as_ref().map(|f| Predicate::bind(f, &self.schema)).transpose()?;
-        let mut read: Vec<usize> = selected.clone();
-        read.extend(filter.iter().flat_map(|filter| filter.columns().iter().copied()));
-        read.sort_unstable();
-        read.dedup();
-        // The constants are the last ones.
-        let own = read.partition_point(|column| *column < self.origins.len());
+    fn parser(&self, plan: &ReadPlan, planned: &[SequentialFile]) -> Result<LineParser> {
+        let selection = BatchSelection::new(plan, &self.schema, self.origins.len(), &self.selected(&plan.request)?)?;
+        let own = &selection.own_positions;
         let names = self.schema.fields()[..self.origins.len()].iter().map(|field| field.name().clone());
-        let files = self.objects.iter().zip(&self.constants);
-        let constants = files.filter_map(|(object, known)| Some((object.url(), Arc::clone(known.as_ref()?)))).collect();
-        let constants = constants_of(&urls, &constants);
-        let origins = read[..own].iter().map(|column| self.origins[*column]).collect();
         Ok(LineParser {
-            constants,
-            urls,
+            constants: planned.iter().map(|file| self.constants[file.position].clone()).collect(),
+            urls: planned.iter().map(|file| file.object.url()).collect(),
             unit: self.layout.unit(),
-            columns: Arc::new(LineColumns { schema: self.project(&read[..own])?, origins }),
-            unread: names.enumerate().filter(|(at, _)| !read[..own].contains(at)).map(|(_, name)| name).collect(),
+            columns: Arc::new(LineColumns {
+                schema: Arc::clone(&selection.own),
+                origins: own.iter().map(|column| self.origins[*column]).collect(),
+            }),
+            unread: names.enumerate().filter(|(at, _)| !own.contains(at)).map(|(_, name)| name).collect(),
             others: if plan.request.columns.is_some() { ExtraFields::PassedOver } else { ExtraFields::Refused },
             on_bad_row: self.on_bad_row,
-            whole_schema: self.project(&read)?,
-            filter,
-            projection: selected.iter().filter_map(|column| read.binary_search(column).ok()).collect(),
-            output: Arc::clone(&plan.schema),
+            selection,
         })
     }
 }
@@ -202,9 +168,7 @@ impl Source for JsonLinesSource {
     }
 
     fn info(&self) -> SourceInfo {
-        let bytes = self.objects.iter().filter_map(|object| object.size_bytes).sum();
-        let files = self.objects.len() as u64;
-        SourceInfo { format: self.layout.format().name.to_owned(), rows: None, files, bytes, units: Some(files) }
+        sequential_info(self.layout.format().name, self.objects.iter())
     }
 
     /// Plans one unit a file: the start of a line can't be known without reading from the front.
@@ -215,23 +179,17 @@ impl Source for JsonLinesSource {
             self.refuse_mixed(filter.columns().iter().copied())?;
         }
         self.refuse_mixed(selected.iter().copied())?;
-        if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch needs at least one row"));
-        }
-        let file = |object: &Object| {
-            let size_bytes = object.size_bytes.unwrap_or(0);
-            let unit = UnitPlan { wanted_bytes: size_bytes, ..UnitPlan::default() };
-            FilePlan { url: object.url(), size_bytes, e_tag: object.e_tag.clone(), units: vec![unit] }
-        };
-        let files: Vec<FilePlan> = self.objects.iter().map(file).collect();
-        let requests = self.requests(&wanted_of(&self.objects, &vec![true; files.len()]));
-        Ok(ReadPlan { request: request.clone(), schema: self.project(&selected)?, files, requests })
+        request.check_batch_rows()?;
+        Ok(ReadPlan {
+            request: request.clone(),
+            schema: Arc::new(self.schema.project(&selected).map_err(Error::unexpected)?),
+            files: self.objects.iter().map(sequential_plan).collect(),
+            requests: self.requests(&wanted_bytes(self.objects.iter().map(|object| (object, 0, true)))),
+        })
     }
 
     fn column_owners(&self) -> ColumnOwners {
-        let own = &self.schema.fields()[..self.origins.len()];
-        let files = self.constants.iter().flatten().flat_map(|constants| columns_of_place(own, constants)).collect();
-        ColumnOwners { files, ..ColumnOwners::default() }
+        file_owners(&self.schema.fields()[..self.origins.len()], self.constants.iter().flatten())
     }
 
     fn leaves_out_rows(&self) -> bool {
@@ -239,14 +197,15 @@ impl Source for JsonLinesSource {
     }
 
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
-        let (objects, is_read) = self.planned_objects(plan)?;
-        Ok(Some((wanted_of(&objects, &is_read), self.objects[0].store.profile())))
+        let planned = planned_files(plan, self.objects.iter())?;
+        let wanted = wanted_bytes(planned.iter().map(|file| (&file.object, 0, file.is_read)));
+        Ok(Some((wanted, self.objects[0].store.profile())))
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
-        let (objects, is_read) = self.planned_objects(plan)?;
-        let urls: Arc<[String]> = objects.iter().map(Object::url).collect();
-        let parser = self.parser(plan, Arc::clone(&urls))?;
+        let planned = planned_files(plan, self.objects.iter())?;
+        let parser = self.parser(plan, &planned)?;
+        let urls = Arc::clone(&parser.urls);
         let places = FilePlaces {
             columns: Arc::clone(&parser.columns),
             urls: Arc::clone(&urls),
@@ -254,14 +213,14 @@ impl Source for JsonLinesSource {
             front_rows: self.sample_rows,
         };
         // A part of a split plan has no requests: they are planned here.
-        let planned = plan.requests.requests.is_empty().then(|| self.requests(&wanted_of(&objects, &is_read)));
-        let input = BlockReader::start(
-            objects,
-            is_read,
-            planned.as_ref().unwrap_or(&plan.requests),
-            self.layout.form(),
-            &self.job,
-        )?;
+        let own_requests = plan
+            .requests
+            .requests
+            .is_empty()
+            .then(|| self.requests(&wanted_bytes(planned.iter().map(|file| (&file.object, 0, file.is_read)))));
+        let requests = own_requests.as_ref().unwrap_or(&plan.requests);
+        let (objects, is_read) = planned.into_iter().map(|file| (file.object, file.is_read)).unzip();
+        let input = BlockReader::start(objects, is_read, requests, self.layout.form(), &self.job)?;
         let work = move |block: LineBlock| parser.parse(&block);
         let rows = JsonBatches {
             blocks: OrderedPool::start(
@@ -279,24 +238,6 @@ impl Source for JsonLinesSource {
         };
         Ok(Batches::new(Arc::clone(&plan.schema), rows))
     }
-}
-
-/// The whole files that are read.
-fn wanted_of(objects: &[Object], is_read: &[bool]) -> Vec<Wanted> {
-    let files = objects.iter().zip(is_read).enumerate().filter(|(_, (_, is_read))| **is_read);
-    let whole = files.map(|(file, (object, _))| Wanted { file: file as u32, range: 0..object.size_bytes.unwrap_or(0) });
-    whole.filter(|wanted| !wanted.range.is_empty()).collect()
-}
-
-/// The columns of the files' places after their own.
-fn with_constants(schema: &Schema, constants: &[Option<Arc<Constants>>]) -> Schema {
-    let mut fields: Vec<_> = schema.fields().iter().cloned().collect();
-    for field in constants.iter().flatten().flat_map(|constants| constants.fields()) {
-        if !fields.iter().any(|known| known.name() == field.name()) {
-            fields.push(Arc::clone(field));
-        }
-    }
-    Schema::new(fields)
 }
 
 /// Batches of all blocks, cut to a number of rows and to a limit.

@@ -1,23 +1,24 @@
 //! The rows of sheets in batches.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray, RecordBatchOptions, new_null_array};
-use arrow::compute::filter_record_batch;
-use arrow::datatypes::{Field, SchemaRef};
+use arrow::array::{Array, BooleanArray, RecordBatchOptions};
+use arrow::datatypes::Field;
 use arrow::record_batch::RecordBatch;
 use lakerace_io::option::{ON_BAD_ROW, SCHEMA};
-use lakerace_io::{Error, Job, Object, Result};
+use lakerace_io::{Error, Job, Result};
 
 use super::{OwnColumn, fetch, positions, read_table};
+use crate::batch_selection::BatchSelection;
 use crate::excel::cell_arrays::{BadValue, BadValues, CellFault};
 use crate::excel::cells::{CellValue, is_inexact_integer};
 use crate::excel::column_values::{ColumnToRead, ColumnTypeOrigin, column_array};
 use crate::excel::sheet::{SheetOptions, SheetTable};
 use crate::schema_text::{print_type, quoted_name};
-use crate::{Constants, OnBadRow, Predicate};
+use crate::sequential_files::SequentialFile;
+use crate::{Constants, OnBadRow};
 
 /// Rows in a batch, where no other number is given.
 const BATCH_ROWS: usize = 65_536;
@@ -35,16 +36,9 @@ pub(super) struct ReadWork {
     pub first_url: String,
     pub options: SheetOptions,
     pub own: Vec<OwnColumn>,
-    /// The columns that are read, of files and then of their places.
-    pub wanted_schema: SchemaRef,
-    /// The positions of the files' columns among their own.
-    pub own_wanted: Vec<usize>,
-    /// The constants of files, by the file's URL.
-    pub constants: HashMap<String, Arc<Constants>>,
-    /// The columns of the result, by position in the wanted ones.
-    pub projection: Vec<usize>,
-    pub filter: Option<Predicate>,
-    pub schema: SchemaRef,
+    /// The constants of files, by their positions in the source.
+    pub constants: Vec<Option<Arc<Constants>>>,
+    pub selection: BatchSelection,
     pub on_bad_row: OnBadRow,
     pub job: Job,
 }
@@ -61,7 +55,7 @@ struct OpenSheet {
 /// Batches of one sheet after another.
 pub(super) struct SheetRows {
     work: ReadWork,
-    files: VecDeque<Object>,
+    files: VecDeque<SequentialFile>,
     sheet: Option<OpenSheet>,
     /// The error that ends the read, after the rows before it.
     error: Option<Error>,
@@ -71,8 +65,8 @@ pub(super) struct SheetRows {
 
 impl SheetRows {
     /// Starts to read these files.
-    pub fn new(work: ReadWork, files: VecDeque<Object>, limit: Option<u64>, batch_rows: Option<usize>) -> Self {
-        let of_memory = BATCH_CELLS / work.wanted_schema.fields().len().max(1);
+    pub fn new(work: ReadWork, files: VecDeque<SequentialFile>, limit: Option<u64>, batch_rows: Option<usize>) -> Self {
+        let of_memory = BATCH_CELLS / work.selection.width().max(1);
         let batch_rows = batch_rows.unwrap_or(BATCH_ROWS).min(BATCH_ROWS).min(of_memory).max(1);
         Self { work, files, sheet: None, error: None, rows_left: limit.unwrap_or(u64::MAX), batch_rows }
     }
@@ -84,8 +78,8 @@ impl SheetRows {
             }
             self.work.job.check()?;
             let Some(sheet) = &mut self.sheet else {
-                let Some(object) = self.files.pop_front() else { return Ok(None) };
-                self.sheet = Some(self.work.open(object)?);
+                let Some(file) = self.files.pop_front() else { return Ok(None) };
+                self.sheet = Some(self.work.open(file)?);
                 continue;
             };
             let rows = sheet.next_row..sheet.table.row_count().min(sheet.next_row.saturating_add(self.batch_rows));
@@ -116,9 +110,9 @@ impl Iterator for SheetRows {
 }
 
 impl ReadWork {
-    fn open(&self, mut object: Object) -> Result<OpenSheet> {
+    fn open(&self, file: SequentialFile) -> Result<OpenSheet> {
+        let (mut object, constants) = (file.object, self.constants[file.position].clone());
         let url = object.url();
-        let constants = self.constants.get(&url).cloned();
         let table = if url == self.first_url {
             Arc::clone(&self.first)
         } else {
@@ -133,19 +127,15 @@ impl ReadWork {
     fn batch(&self, sheet: &OpenSheet, rows: Range<usize>) -> Result<(RecordBatch, Option<Error>)> {
         let table = &sheet.table;
         let mut bad = BadValues::new(self.on_bad_row);
-        let mut columns = Vec::with_capacity(self.wanted_schema.fields().len());
-        for (number, own) in self.own_wanted.iter().enumerate() {
+        let mut columns = Vec::with_capacity(self.selection.own_positions.len());
+        for (number, own) in self.selection.own_positions.iter().enumerate() {
             let read = ColumnToRead {
                 column: sheet.positions[*own].map(|at| &table.columns[at]),
-                field: self.wanted_schema.field(number),
+                field: self.selection.own.field(number),
                 origin: self.own[*own].origin,
                 number,
             };
             columns.push(column_array(&read, rows.clone(), &table.texts, &mut bad)?);
-        }
-        for field in &self.wanted_schema.fields()[columns.len()..] {
-            let known = sheet.constants.as_ref().map(|known| known.array(field.name(), rows.len())).transpose()?;
-            columns.push(known.flatten().unwrap_or_else(|| new_null_array(field.data_type(), rows.len())));
         }
         let (keep, stop, error) = self.judge(sheet, rows.clone(), &bad.found);
         let columns = columns.into_iter().map(|column| column.slice(0, stop)).collect();
@@ -155,15 +145,10 @@ impl ReadWork {
         };
         let kept = keep.as_ref().map_or(stop, BooleanArray::true_count);
         let options = RecordBatchOptions::new().with_row_count(Some(kept));
-        let mut batch = RecordBatch::try_new_with_options(Arc::clone(&self.wanted_schema), columns, &options)
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.selection.own), columns, &options)
             .map_err(Error::unexpected)?;
-        let selected = self.filter.as_ref().map(|filter| filter.evaluate(&batch)).transpose();
-        let selected = selected.map_err(|error| error.at(&table.place))?;
-        batch = batch.project(&self.projection).map_err(Error::unexpected)?;
-        if let Some(selected) = selected {
-            batch = filter_record_batch(&batch, &selected).map_err(Error::unexpected)?;
-        }
-        Ok((batch.with_schema(Arc::clone(&self.schema)).map_err(Error::unexpected)?, error))
+        let batch = self.selection.select(batch, sheet.constants.as_deref()).map_err(|error| error.at(&table.place))?;
+        Ok((batch, error))
     }
 
     /// The rows that stay, if bad ones are left out; the number of rows before an error; the error.
@@ -195,10 +180,9 @@ impl ReadWork {
 
     /// The error of a bad cell, with its place and the ways out.
     fn error(&self, sheet: &OpenSheet, first_row: usize, bad: &BadValue) -> Error {
-        let field = self.wanted_schema.field(bad.column);
-        let own = &self.own[self.own_wanted[bad.column]];
-        let position =
-            sheet.positions[self.own_wanted[bad.column]].map_or(own.position, |at| sheet.table.columns[at].position);
+        let (field, at) = (self.selection.own.field(bad.column), self.selection.own_positions[bad.column]);
+        let own = &self.own[at];
+        let position = sheet.positions[at].map_or(own.position, |at| sheet.table.columns[at].position);
         let cell = sheet.table.cell_name(first_row + bad.row, position);
         let error = match bad.fault {
             CellFault::Null => Error::invalid("null in a column that is declared `not null`")
