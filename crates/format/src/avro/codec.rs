@@ -5,13 +5,11 @@ use std::io::{Read, Write};
 use lakerace_io::option::COMPRESSION;
 use lakerace_io::{Error, Result};
 
+use crate::text::xz_decoder;
 use crate::{Codec, WriteOptions};
 
 /// Bytes of a block at most, packed or not: it is in memory as a whole.
 pub(super) const MAX_BLOCK_BYTES: u64 = 1 << 30;
-
-/// Memory that the decoder of an xz stream may use.
-const MAX_XZ_BYTES: u64 = 256 << 20;
 
 /// Bytes of the checksum after a block that is packed with snappy.
 const CRC_BYTES: usize = 4;
@@ -67,11 +65,7 @@ impl BlockCodec {
             Self::Snappy => self.unsnap(&packed),
             Self::Zstandard => self.read(zstd::stream::read::Decoder::with_buffer(&packed[..])?),
             Self::Bzip2 => self.read(bzip2::bufread::MultiBzDecoder::new(&packed[..])),
-            Self::Xz => {
-                let stream = liblzma::stream::Stream::new_stream_decoder(MAX_XZ_BYTES, liblzma::stream::CONCATENATED);
-                let stream = stream.map_err(|error| self.damaged(&error))?;
-                self.read(liblzma::bufread::XzDecoder::new_stream(&packed[..], stream))
-            }
+            Self::Xz => self.read(xz_decoder(&packed[..]).map_err(|error| self.damaged(&error))?),
         }
     }
 

@@ -90,12 +90,7 @@ impl FileCompression {
                 Box::new(decoder.map_err(|e| self.error(&e))?)
             }
             Self::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(compressed)),
-            Self::Xz => {
-                let flags = liblzma::stream::CONCATENATED;
-                let stream = liblzma::stream::Stream::new_stream_decoder(MAX_XZ_BYTES, flags);
-                let stream = stream.map_err(|e| self.error(&e.into()))?;
-                Box::new(liblzma::bufread::XzDecoder::new_stream(compressed, stream))
-            }
+            Self::Xz => Box::new(xz_decoder(compressed).map_err(|e| self.error(&e))?),
             Self::Zip => return Err(Error::internal("a zip archive can't be read as a stream")),
         })
     }
@@ -150,4 +145,10 @@ impl FileCompression {
             Error::corrupt(format!("the {name} is damaged: {error}")).advice(MAKE_AGAIN)
         }
     }
+}
+
+/// The decompressed bytes of all streams of an xz file, in bounded memory.
+pub(crate) fn xz_decoder<R: BufRead>(compressed: R) -> std::io::Result<liblzma::bufread::XzDecoder<R>> {
+    let stream = liblzma::stream::Stream::new_stream_decoder(MAX_XZ_BYTES, liblzma::stream::CONCATENATED)?;
+    Ok(liblzma::bufread::XzDecoder::new_stream(compressed, stream))
 }
