@@ -64,9 +64,10 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseFailure> {
     if defaults.is_empty() {
         return Ok(cli);
     }
-    check_of_command(&defaults, &matches)?;
+    let tree = command_line();
+    check_of_command(&defaults, leaf_command_of(&tree, &matches))?;
     loop {
-        let command = with_defaults(command_line(), &defaults);
+        let command = with_defaults(tree.clone(), &defaults);
         let (_, cli) = Cli::parse_with(command, args)?;
         let has_log = cli.global.log.verbose > 0
             || cli.global.log.log_file.is_some()
@@ -148,15 +149,12 @@ fn is_of(arg: &Arg, option: &OptionDefinition) -> bool {
     arg.get_long().is_some_and(|long| option.flag == Some(long.replace('-', "_").as_str()))
 }
 
-/// Refuses a value that other commands take, and the one that is run does not.
-fn check_of_command(defaults: &[OptionDefault], matches: &ArgMatches) -> Result<()> {
-    let tree = command_line();
-    let command = leaf_command_of(&tree, matches);
-    for default in defaults {
+/// Refuses a value that other commands take, and this one does not.
+fn check_of_command(defaults: &[OptionDefault], command: &clap::Command) -> Result<()> {
+    defaults.iter().try_for_each(|default| {
         let arguments: Vec<&Arg> = command.get_arguments().filter(|arg| is_of(arg, default.option)).collect();
-        check(default, &arguments)?;
-    }
-    Ok(())
+        check(default, &arguments)
+    })
 }
 
 /// The innermost command that these matches are of.
