@@ -27,8 +27,6 @@ mod number_format;
 mod odd_numbers;
 mod package;
 mod part_encoding;
-#[cfg(test)]
-mod sample_workbooks;
 mod sheet;
 mod source;
 mod texts;
@@ -70,3 +68,6 @@ pub(crate) fn is_document_part(name: &str) -> bool {
     let is_folder = ["_rels/", "docProps/", "xl/", "customXml/"].iter().any(|folder| name.starts_with(folder));
     is_folder || name == "[Content_Types].xml" || name == "mimetype"
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,7 +59,7 @@ impl BadValues {
         }
     }
 
-    /// Notes an empty cell, which is bad where the column takes no nulls.
+    /// Notes an empty cell, which is bad if the column is not nullable.
     pub fn null(&mut self, row: usize) {
         if !self.is_nullable {
             self.found.push(BadValue { row, column: self.column, fault: CellFault::Null });

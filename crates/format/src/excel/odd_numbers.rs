@@ -74,7 +74,7 @@ enum NumberJudgement {
     Odd,
 }
 
-/// Judges the text of a cell with a number, or with the number of a shared text. `is_simple`: the text is as it is written.
+/// Judges the text of a cell with a number, or with the number of a shared text. `is_simple`: the part has this text without escapes.
 fn judge(text: &str, is_shared: bool, is_simple: bool) -> NumberJudgement {
     let trimmed = text.trim_matches([' ', '\t', '\r', '\n']);
     let is_number = if is_shared {
@@ -155,7 +155,7 @@ fn with_type_of_moments(cell: &BytesStart<'_>) -> BytesStart<'static> {
 /// A cell with a number, or another event.
 enum XmlPiece {
     Cell(NumberCell),
-    /// Events that stay as they are.
+    /// Events that are copied unchanged.
     Others(Vec<Event<'static>>),
 }
 

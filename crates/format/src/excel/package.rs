@@ -207,7 +207,8 @@ fn refuse_others(archive: &Archive) -> Result<()> {
     if names.iter().any(|name| name == "mimetype") && ends("content.xml") {
         return Err(Error::unsupported("it is an OpenDocument file (.ods), which is not supported").advice(SAVE_AS));
     }
-    Err(Error::invalid("it is a zip archive, but no Excel workbook: it has no xl/workbook.xml"))
+    Err(Error::invalid("it is a zip archive, but no Excel workbook: it has no xl/workbook.xml")
+        .advice("check the file, and the name of its format"))
 }
 
 /// Refuses parts that state sizes beyond the limits. Nothing is unpacked.

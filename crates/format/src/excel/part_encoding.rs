@@ -2,7 +2,7 @@
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-/// Bytes of a part that tell its encoding.
+/// Bytes at the start of a part that contain its encoding.
 pub(super) const START_BYTES: usize = 256;
 
 /// The encoding of a part that is not UTF-8.

@@ -11,7 +11,7 @@ use super::iso_moments::{IsoValue, iso_value};
 use super::number_format::MomentKind;
 use super::odd_numbers::ODD_NUMBER;
 use super::texts::SheetTexts;
-use super::workbook::{OpenWorkbook, SheetCell, cell_name};
+use super::workbook::{OpenWorkbook, SAVE_AGAIN, SheetCell, cell_name};
 use crate::CsvOptions;
 use crate::text::header_names;
 
@@ -27,7 +27,7 @@ pub(super) struct SheetOptions {
     pub has_header: bool,
     /// Rows at the top that are not read.
     skip_rows: u32,
-    /// SheetTexts that mean null.
+    /// Texts that mean null.
     nulls: Vec<String>,
     /// Numbers that mean null: those that a null text is.
     null_numbers: Vec<f64>,
@@ -151,12 +151,14 @@ impl<'a> GatheredCells<'a> {
     fn add(&mut self, cell: SheetCell<'_>) -> Result<()> {
         let position @ (row, column) = cell.position;
         if row >= LARGEST.0 || column >= LARGEST.1 {
-            return Err(Error::corrupt("a cell is outside of the largest sheet").at(self.at(position)));
+            return Err(Error::corrupt("a cell is outside of the largest sheet")
+                .at(self.at(position))
+                .advice(SAVE_AGAIN));
         }
         if self.last.is_some_and(|last| position <= last) {
             return Err(Error::corrupt("a cell occurs twice, or rows and cells are not in order")
                 .at(self.at(position))
-                .advice("open the workbook in Excel or LibreOffice, and save it again"));
+                .advice(SAVE_AGAIN));
         }
         self.last = Some(position);
         if row < self.options.skip_rows {
@@ -269,7 +271,7 @@ impl<'a> GatheredCells<'a> {
     }
 }
 
-/// Makes empty rows of a single column rows of its own: they are nulls. The first one is below the header.
+/// Adds the empty rows of a single column as nulls. The first one is below the header.
 fn fill_rows(column: &mut SheetColumn, rows: &mut Vec<u32>, header_row: Option<u32>) {
     let (Some(first), Some(last)) = (rows.first().copied(), rows.last().copied()) else { return };
     let first = header_row.map_or(first, |header| header + 1);

@@ -24,11 +24,11 @@ impl SheetTexts {
         (self.ends.len() - 1) as TextId
     }
 
-    /// Adds a text that the workbook shares among cells, unless it is there already. It stays in its place until
+    /// Adds a text that the workbook shares among cells, unless it was added before. It stays in its place until
     /// [`Self::end_sharing`].
     pub fn add_shared(&mut self, text: &str) -> TextId {
         let address = text.as_ptr() as usize;
-        // Empty texts have no address of their own.
+        // All empty texts have the same address.
         if text.is_empty() {
             return self.add(text);
         }

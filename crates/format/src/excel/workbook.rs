@@ -18,6 +18,9 @@ const SHOWN_SHEETS: usize = 10;
 /// Cells without values after which a sheet is taken to be empty, where only a warning depends on it.
 const BLANK_CELLS_AT_MOST: usize = 10_000;
 
+/// Advice for workbooks that contradict themselves.
+pub(super) const SAVE_AGAIN: &str = "open the workbook in Excel or LibreOffice, and save it again";
+
 /// Cells between two looks at the job.
 const CELLS_OF_STEP: u64 = 65_536;
 
@@ -77,7 +80,9 @@ impl OpenWorkbook {
         let shown = |sheet: &&calamine::Sheet| is_table(sheet.typ) && sheet.visible == SheetVisible::Visible;
         let first = sheets.iter().find(shown).or_else(|| sheets.iter().find(|sheet| is_table(sheet.typ)));
         let Some(first) = first else {
-            return Err(Error::invalid("the workbook has no sheet with cells").at(&self.url));
+            return Err(Error::invalid("the workbook has no sheet with cells")
+                .at(&self.url)
+                .advice("add a sheet with the rows to it"));
         };
         let others = sheets.iter().filter(shown).filter(|sheet| sheet.name != first.name);
         let others: Vec<&str> = others.map(|sheet| sheet.name.as_str()).filter(|name| self.has_values(name)).collect();
@@ -106,7 +111,8 @@ impl OpenWorkbook {
         let found = sheets.iter().find(|sheet| sheet.name == wanted);
         match found.or_else(|| sheets.iter().find(|sheet| same(&sheet.name))) {
             Some(sheet) if sheet.typ == SheetType::WorkSheet => Ok(sheet.name.clone()),
-            Some(sheet) => Err(Error::usage(format!("the sheet {:?} has no cells: it is of another kind", sheet.name))),
+            Some(sheet) => Err(Error::usage(format!("the sheet {:?} has no cells: it is of another kind", sheet.name))
+                .advice("choose a sheet with rows")),
             None => {
                 let names: Vec<&str> = sheets.iter().map(|sheet| sheet.name.as_str()).collect();
                 let near = nearest(wanted, names.iter().copied()).map(|near| format!("did you mean {near:?}? "));
@@ -173,7 +179,16 @@ impl OpenWorkbook {
                     DataRef::Empty => continue,
                     value => Some(value.clone()),
                 };
-                let moment = moments.get(style).copied().unwrap_or(MomentKind::Unknown);
+                let moment = match moments.get(style) {
+                    Some(moment) => *moment,
+                    // A workbook without styles has cells of the first one.
+                    None if style == 0 => MomentKind::Unknown,
+                    None => {
+                        let message = format!("a cell has the style {style}, which the workbook lacks");
+                        let place = format!("{}, sheet {sheet:?}, cell {}", self.url, cell_name(position));
+                        return Ok(Err(Error::corrupt(message).at(place).advice(SAVE_AGAIN)));
+                    }
+                };
                 if let Err(error) = visit(SheetCell { position, value, moment }) {
                     return Ok(Err(error));
                 }
@@ -241,7 +256,8 @@ fn guarded<T>(call: impl FnOnce() -> std::result::Result<T, XlsxError>) -> Resul
     match panics::caught(call) {
         Ok(outcome) => outcome.map_err(|error| damaged(&error)),
         Err(payload) => {
-            let damaged = || Error::corrupt("the workbook is damaged: its parts contradict one another");
+            let damaged =
+                || Error::corrupt("the workbook is damaged: its parts contradict one another").advice(SAVE_AGAIN);
             Err(panics::shortage(&*payload).unwrap_or_else(damaged))
         }
     }
@@ -251,8 +267,7 @@ fn damaged(error: &XlsxError) -> Error {
     match error {
         XlsxError::Password => Error::unsupported("the workbook is encrypted by a password")
             .advice("open it in Excel, and save it without a password"),
-        error => Error::corrupt(format!("the workbook is damaged: {error}"))
-            .advice("open it in Excel or LibreOffice, and save it again"),
+        error => Error::corrupt(format!("the workbook is damaged: {error}")).advice(SAVE_AGAIN),
     }
 }
 

@@ -3,7 +3,7 @@
 use lakerace_io::ErrorKind;
 
 use super::*;
-use crate::excel::sample_workbooks::{SampleWorkbook, archive, number, row, text};
+use crate::excel::tests::{SampleWorkbook, archive, number, row, text};
 
 fn sample() -> SampleWorkbook {
     SampleWorkbook::new(&(row(1, &[&text("A1", "id")]) + &row(2, &[&number("A2", "1", 0)]))).shared(&["a", "b"])

@@ -3,7 +3,7 @@
 use lakerace_io::ErrorKind;
 
 use super::*;
-use crate::excel::sample_workbooks::{SampleWorkbook, number, row, text};
+use crate::excel::tests::{SampleWorkbook, number, row, text};
 
 fn options(csv: CsvOptions) -> SheetOptions {
     SheetOptions::new(&csv, None)

@@ -6,7 +6,7 @@ use arrow::util::pretty::pretty_format_batches;
 use lakerace_io::{ErrorKind, Location, StorageOptions};
 
 use super::*;
-use crate::excel::sample_workbooks::{SampleWorkbook, number, row, text};
+use crate::excel::tests::{SampleWorkbook, number, row, text};
 use crate::{ColumnUnion, CsvOptions, ExcelOptions, OrcOptions, ParquetOptions};
 
 /// Rows of an id and a value of the name `v`.

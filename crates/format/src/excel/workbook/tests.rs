@@ -3,7 +3,7 @@
 use lakerace_io::ErrorKind;
 
 use super::*;
-use crate::excel::sample_workbooks::{SampleWorkbook, number, row, text};
+use crate::excel::tests::{SampleWorkbook, number, row, text};
 
 fn sheet(value: &str) -> String {
     row(1, &[&text("A1", value)])
@@ -91,7 +91,7 @@ fn changed_xml_is_an_error_or_a_sheet_and_never_panics() {
                 changed[at] = byte;
                 let mut parts = parts.clone();
                 parts[part].1 = String::from_utf8(changed).unwrap();
-                let bytes = crate::excel::sample_workbooks::archive(&parts);
+                let bytes = crate::excel::tests::archive(&parts);
                 let read = OpenWorkbook::open(&bytes, "book", &job).and_then(|mut workbook| {
                     let sheet = workbook.choose_sheet(None, &job)?;
                     workbook.visit_cells(&sheet, &job, |_| Ok(()))
@@ -101,4 +101,25 @@ fn changed_xml_is_an_error_or_a_sheet_and_never_panics() {
         }
     }
     assert!(errors > 100, "{errors}");
+}
+
+#[test]
+fn a_style_that_the_workbook_lacks_is_damage() {
+    let read = |workbook: &SampleWorkbook, has_styles: bool| {
+        let mut parts = workbook.parts();
+        parts.retain(|(name, _)| has_styles || name != "xl/styles.xml");
+        let mut workbook = OpenWorkbook::open(&crate::excel::tests::archive(&parts), "book", &Job::default())?;
+        workbook.visit_cells("Sheet1", &Job::default(), |_| Ok(()))
+    };
+    let dates = SampleWorkbook::new(&(row(1, &[&text("A1", "day")]) + &row(2, &[&number("A2", "45351", 1)])));
+    assert!(read(&dates, true).is_ok());
+    // Without its style, the day would be a number.
+    let lost = SampleWorkbook::new(&row(1, &[&number("A1", "45351", 99)]));
+    for (workbook, has_styles, place) in [(&dates, false, "cell A2"), (&lost, true, "cell A1")] {
+        let error = read(workbook, has_styles).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(error.to_string().contains(place) && error.advice_text().is_some(), "{error}");
+    }
+    let plain = SampleWorkbook::new(&row(1, &[&number("A1", "45351", 0)]));
+    assert!(read(&plain, false).is_ok());
 }
