@@ -9,7 +9,7 @@ use arrow::datatypes::i256;
 use super::container::long_of;
 use super::schema::{AvroType, largest};
 
-/// Bytes of memory for a row's part that takes none by itself, such as the place of a list or a text.
+/// Bytes of memory for the place of a value, such as a list or a text.
 const PLACE_BYTES: u64 = 4;
 
 /// The form of a value's bytes.

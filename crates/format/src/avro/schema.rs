@@ -71,7 +71,7 @@ impl AvroType {
     /// themselves, and for types that are nested too deep.
     pub fn parse(text: &str) -> Result<Vec<(String, Self)>> {
         let json: Value = serde_json::from_str(text).map_err(|error| {
-            // The parser has a bound of its own, which has no kind.
+            // The parser has another bound, whose error has no kind.
             match error.to_string().contains("recursion limit") {
                 true => nested_too_deep(),
                 false => Error::corrupt(format!("the schema in the header is not JSON: {error}")),
@@ -107,7 +107,7 @@ impl AvroType {
         }
     }
 
-    /// Returns true if all values take no bytes in a file.
+    /// Returns true if no value has bytes in a file.
     fn has_no_bytes(&self) -> bool {
         match self {
             Self::Null => true,

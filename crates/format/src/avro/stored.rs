@@ -1,7 +1,7 @@
 //! The columns of a table as Avro stores them, and their schema.
 //!
 //! A column is refused if a reader would see something else than was written: a type that Avro does not have, a name that it
-//! does not allow. No type is left to the arrow-avro crate that it would store in a form of its own.
+//! does not allow. The arrow-avro crate gets no type that it would store in a private form.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::whole_days::odd_date;
 /// The name of the record of a row, as Spark names it.
 const ROW_NAME: &str = "topLevelRecord";
 
-/// A table as it is stored.
+/// The stored form of a table.
 #[derive(Debug)]
 pub(super) struct StoredTable {
     /// The types that values are cast to.

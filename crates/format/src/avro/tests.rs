@@ -148,7 +148,7 @@ fn all_types() -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| (name, column, true))).unwrap()
 }
 
-/// The table as it is read: texts are not views.
+/// The table that a read returns: texts are not views.
 fn plain(batch: &RecordBatch) -> RecordBatch {
     let columns = batch.columns().iter().map(|column| match column.as_string_view_opt() {
         Some(views) => Arc::new(views.iter().collect::<StringArray>()) as ArrayRef,
