@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from avro_files import numbered, rows_of, with_schema, write
 from conftest import TIMEOUT_SECONDS, command, ok, people, run
 from test_round_trip import EVERY, plain, table
 
@@ -32,37 +33,10 @@ CODECS = {"none": "null", "gzip": "deflate", "snappy": "snappy", "zstd": "zstand
 READ_CODECS = [*CODECS.values(), "bzip2", "xz"]
 
 
-def write(path: Path, fields: list[dict[str, Any]], rows: list[dict[str, Any]], **options: Any) -> Path:
-    """A file of fastavro."""
-    schema = {"type": "record", "name": "Row", "namespace": "org.example", "fields": fields}
-    with path.open("wb") as file:
-        fastavro.writer(file, fastavro.parse_schema(schema), rows, **options)
-    return path
-
-
-def rows_of(path: Path) -> list[Any]:
-    """The rows that fastavro reads."""
-    with path.open("rb") as file:
-        return list(fastavro.reader(file))
-
-
 def header_of(path: Path) -> dict[str, str]:
     """The metadata of a file."""
     with path.open("rb") as file:
         return dict(fastavro.reader(file).metadata)
-
-
-def numbered(rows: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Fields and rows of some types."""
-    fields = [
-        {"name": "id", "type": "long"},
-        {"name": "name", "type": ["null", "string"]},
-        {"name": "part", "type": ["double", "null"]},
-    ]
-    made = [
-        {"id": i, "name": None if i % 7 == 0 else f"name {i}", "part": i / 4 if i % 5 else None} for i in range(rows)
-    ]
-    return fields, made
 
 
 @pytest.mark.parametrize("codec", READ_CODECS)
@@ -240,47 +214,6 @@ def test_an_unknown_logical_type_is_the_type_below(tmp_path: Path) -> None:
     replaced = with_schema(path.read_bytes(), schema)
     path.write_bytes(replaced)
     assert lr.scan(path).to_arrow().to_pylist() == [{"a": 5, "b": b"\x01"}]
-
-
-def varint(value: int) -> bytes:
-    """An integer as Avro stores it."""
-    left, out = (value << 1) ^ (value >> 63), bytearray()
-    while left > 0x7F:
-        out.append(left & 0x7F | 0x80)
-        left >>= 7
-    return bytes([*out, left])
-
-
-def sized(data: bytes) -> bytes:
-    return varint(len(data)) + data
-
-
-SYNC = bytes(range(16))
-
-
-def container(schema: Any, *blocks: tuple[int, bytes], codec: bytes = b"null", sync: bytes = SYNC) -> bytes:
-    """A file by hand."""
-    text = schema if isinstance(schema, bytes) else json.dumps(schema).encode()
-    header = b"Obj\x01" + varint(2) + sized(b"avro.schema") + sized(text) + sized(b"avro.codec") + sized(codec)
-    return header + varint(0) + SYNC + b"".join(varint(rows) + sized(block) + sync for rows, block in blocks)
-
-
-def with_schema(given: bytes, schema: Any) -> bytes:
-    """The file with another schema: its blocks are the same."""
-    with io.BytesIO(given) as file:
-        blocks = [(block.num_records, block.bytes_.getvalue()) for block in fastavro.block_reader(file)]
-    return container(schema, *blocks)
-
-
-def record(*fields: tuple[str, Any]) -> dict[str, Any]:
-    return {"type": "record", "name": "Row", "fields": [{"name": name, "type": kind} for name, kind in fields]}
-
-
-def test_a_hand_made_file_is_one_for_fastavro_too(tmp_path: Path) -> None:
-    path = tmp_path / "a.avro"
-    path.write_bytes(container(record(("a", "int"), ("b", "string")), (2, b"\x02\x02x\x04\x00"), (1, b"\x06\x02z")))
-    assert rows_of(path) == lr.scan(path).to_arrow().to_pylist() == [
-        {"a": 1, "b": "x"}, {"a": 2, "b": ""}, {"a": 3, "b": "z"}]  # fmt: skip
 
 
 def test_documentation_defaults_aliases_and_namespaces_change_nothing(tmp_path: Path) -> None:
@@ -566,85 +499,3 @@ def test_s3_is_read_with_few_requests(s3: S3, tmp_path: Path) -> None:
     lr.copy(scan, s3.url("avro/b.avro"), storage_options=s3.options)
     written = lr.scan(s3.url("avro/b.avro"), storage_options=s3.options)
     assert written.checksum() == lr.checksum(path).checksum
-
-
-EMPTY = {"type": "record", "name": "Empty", "fields": []}
-
-DAMAGED: dict[str, tuple[bytes, type[lr.Error], str]] = {
-    "empty": (b"", lr.InvalidInputError, "empty"),
-    "another mark": (b"Obj\x02" + bytes(40), lr.CorruptDataError, "does not start as an Avro file"),
-    "no schema": (b"Obj\x01\x00" + SYNC, lr.CorruptDataError, "no schema"),
-    "schema of no JSON": (container(b"{"), lr.CorruptDataError, "not JSON"),
-    "rows of texts": (container("string", (1, b"\x02x")), lr.UnsupportedError, "no records"),
-    "unknown codec": (container(record(("a", "int")), codec=b"lzo"), lr.UnsupportedError, "lzo"),
-    "wrong codec": (container(record(("a", "int")), (1, b"\x02"), codec=b"deflate"), lr.CorruptDataError, "deflate"),
-    "sync marker": (container(record(("a", "int")), (1, b"\x02"), sync=bytes(16)), lr.CorruptDataError, "sync marker"),
-    "more rows": (container(record(("a", "int")), (2, b"\x02")), lr.CorruptDataError, "row 2 of 2.*end within it"),
-    "fewer rows": (container(record(("a", "int")), (1, b"\x02\x02")), lr.CorruptDataError, "left after the 1 rows"),
-    "huge length": (
-        container(record(("a", "int"))) + varint(1) + varint(2**62) + b"abc",
-        lr.CorruptDataError,
-        f"states {2**62} bytes",
-    ),
-    "huge text": (container(record(("a", "string")), (1, varint(2**40) + b"abc")), lr.CorruptDataError, "row 1 of 1"),
-    "huge array": (
-        container(record(("a", {"type": "array", "items": "long"})), (1, varint(2**62))),
-        lr.CorruptDataError,
-        "row 1 of 1",
-    ),
-    "array of empty records": (
-        container(record(("a", {"type": "array", "items": EMPTY})), (1, varint(2**62))),
-        lr.UnsupportedError,
-        'column "a".*items without fields',
-    ),
-    "array of nulls": (
-        container(record(("a", {"type": "array", "items": "null"})), (1, varint(2) + varint(0))),
-        lr.UnsupportedError,
-        'column "a".*the type null',
-    ),
-    "no UTF-8": (container(record(("a", "string")), (1, b"\x02\xff")), lr.CorruptDataError, "row 1 of 1.*UTF-8"),
-    "no branch": (container(record(("a", ["null", "int"])), (1, b"\x04\x02")), lr.CorruptDataError, "union"),
-    "no symbol": (
-        container(record(("a", {"type": "enum", "name": "E", "symbols": ["A"]})), (1, b"\x02")),
-        lr.CorruptDataError,
-        "enum",
-    ),
-    "digits": (
-        container(record(("a", {"type": "bytes", "logicalType": "decimal", "precision": 2})), (1, b"\x02\x64")),
-        lr.CorruptDataError,
-        "digits",
-    ),
-    "name twice": (container(record(("a", "int"), ("a", "int"))), lr.UnsupportedError, 'two columns are named "a"'),
-}
-
-
-@pytest.mark.parametrize("kind", DAMAGED)
-def test_damage_is_told_with_its_place(tmp_path: Path, kind: str) -> None:
-    given, error, says = DAMAGED[kind]
-    path = tmp_path / "damaged.avro"
-    path.write_bytes(given)
-    with pytest.raises(error, match=says) as raised:
-        lr.scan(path).to_arrow()
-    assert "damaged.avro" in str(raised.value)
-    with pytest.raises(lr.Error):
-        lr.copy(path, tmp_path / "target.parquet")
-    assert not (tmp_path / "target.parquet").exists()
-
-
-def test_a_truncated_file_is_an_error_at_each_length(tmp_path: Path) -> None:
-    fields, rows = numbered(40)
-    whole = write(tmp_path / "whole.avro", fields, rows, sync_interval=100).read_bytes()
-    path, found = tmp_path / "cut.avro", set()
-    with io.BytesIO(whole) as file:
-        ends = {block.offset + block.size for block in fastavro.block_reader(file)}
-    header = whole.index(whole[-16:]) + 16
-    for length in range(len(whole)):
-        path.write_bytes(whole[:length])
-        if length == header or length in ends:
-            # Nothing tells that blocks are missing.
-            found.add(lr.scan(path).count())
-            continue
-        with pytest.raises((lr.CorruptDataError, lr.InvalidInputError)):
-            lr.scan(path).to_arrow()
-    assert 0 in found
-    assert len(found) == len(ends)
