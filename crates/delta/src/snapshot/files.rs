@@ -17,6 +17,7 @@ use crate::Snapshot;
 use crate::kernel::error::from_kernel;
 use crate::log::json_object::JsonObject;
 use crate::snapshot::partitions::Partitions;
+use crate::snapshot::statistics::validity;
 
 /// The files of a version, the oldest first.
 #[derive(Debug)]
@@ -62,7 +63,7 @@ pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
 }
 
 /// Reads the log like [`list`]; also returns the paths of the files whose statistics are no JSON.
-pub(crate) fn list_checked(snapshot: &Snapshot) -> Result<(TableFiles, Vec<String>)> {
+pub(crate) fn list_checked(snapshot: &Snapshot) -> Result<(TableFiles, Vec<(String, String)>)> {
     let mut damaged = Vec::new();
     let files = list_with(snapshot, |rows| damaged.extend(rows.damaged_statistics()))?;
     Ok((files, damaged))
@@ -173,12 +174,12 @@ impl<'a> FileRows<'a> {
         })
     }
 
-    /// The paths of the files whose statistics are no JSON.
-    fn damaged_statistics(&self) -> Vec<String> {
+    /// The paths of the files whose statistics are not valid, and the defects.
+    fn damaged_statistics(&self) -> Vec<(String, String)> {
         let columns = (self.batch.column_by_name("path"), self.batch.column_by_name("stats"));
         let (Some(paths), Some(texts)) = columns else { return Vec::new() };
-        let damaged = (0..self.batch.num_rows()).filter(|row| text(texts, *row).is_some_and(are_damaged));
-        damaged.filter_map(|row| text(paths, row).map(str::to_owned)).collect()
+        let defects = (0..self.batch.num_rows()).filter_map(|row| Some((row, validity::defect(text(texts, row)?)?)));
+        defects.filter_map(|(row, defect)| Some((text(paths, row)?.to_owned(), defect))).collect()
     }
 
     fn append(self, snapshot: &Snapshot, partitions: &[(Field, String)], files: &mut Vec<TableFile>) -> Result<()> {
@@ -255,13 +256,8 @@ fn long(array: &ArrayRef, row: usize) -> Option<i64> {
     array.is_valid(row).then(|| array.value(row))
 }
 
-/// Returns true if the statistics of a file are not the text of a JSON object. So is an empty text: readers take it for
-/// none, but delta-rs can't merge into such a table, nor compact it.
-pub(crate) fn are_damaged(statistics: &str) -> bool {
-    JsonObject::parse(statistics).is_none()
-}
-
 /// The rows of a file by its statistics, where these say so soundly.
 pub(crate) fn row_count(statistics: &str) -> Option<u64> {
-    JsonObject::parse(statistics)?.get("numRecords")?.parse().ok()
+    let rows: i64 = JsonObject::parse(statistics)?.get("numRecords")?.parse().ok()?;
+    u64::try_from(rows).ok()
 }

@@ -9,6 +9,7 @@ use super::files::TableFile;
 
 pub(crate) mod imprecise;
 pub(crate) mod lenient;
+pub(crate) mod validity;
 
 /// The statistics of one file.
 pub(crate) struct FileStatistics<'a> {

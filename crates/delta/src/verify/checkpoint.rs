@@ -8,9 +8,9 @@ use crate::protocol::writable;
 use crate::snapshot::files::list_checked;
 use crate::{Snapshot, Table};
 
-/// Reads the state in the checkpoint of a version, and the paths of files whose statistics are no JSON. If the checkpoint
+/// Reads the state in the checkpoint of a version, and the paths and defects of statistics that are not valid. If the checkpoint
 /// can't be read, no other file is used in its place.
-pub(super) fn read(table: &Table, version: u64) -> Result<(VersionState, Vec<String>)> {
+pub(super) fn read(table: &Table, version: u64) -> Result<(VersionState, Vec<(String, String)>)> {
     let fresh = table.distrusting(&[])?;
     let kernel = fresh.build_once(Some(version))?;
     if kernel.log_segment().checkpoint_version != Some(version) {

@@ -189,8 +189,8 @@ impl LogReplay<'_> {
         }
         self.note_other_copies(version, &name, &bytes)?;
         self.note_misfits(&name, &actions);
-        let damaged = actions.added.iter().filter(|file| file.statistics.is_damaged).map(|file| file.path.as_str());
-        self.note_statistics(&self.url(&name), version, damaged);
+        let defects = actions.added.iter().filter_map(|file| Some((&*file.path, file.statistics.defect.as_deref()?)));
+        self.note_statistics(&self.url(&name), version, defects);
         let is_proven = matched == Some(true) || (matched.is_none() && is_counted(&bytes));
         self.note_names(&actions);
         self.hypotheses.iter_mut().for_each(|hypothesis| hypothesis.state.apply(&actions, is_proven));
@@ -215,10 +215,10 @@ impl LogReplay<'_> {
         }
     }
 
-    /// Notes files of a version whose statistics are no JSON.
-    fn note_statistics<'b>(&mut self, place: &str, version: u64, damaged: impl Iterator<Item = &'b str>) {
-        self.check.findings.extend(damaged.map(|path| {
-            let problem = format!("the statistics that version {version} has of {path:?} are no JSON object");
+    /// Notes files of a version whose statistics are not valid: their paths, and the defects.
+    fn note_statistics<'b>(&mut self, place: &str, version: u64, damaged: impl Iterator<Item = (&'b str, &'b str)>) {
+        self.check.findings.extend(damaged.map(|(path, defect)| {
+            let problem = format!("the statistics that version {version} has of {path:?} {defect}");
             let advice = "restore it from a backup, or let compact rewrite the file: filters can't prune it";
             Finding::new(Subject::Statistics, place.to_owned(), problem, advice)
         }));
@@ -362,7 +362,7 @@ impl LogReplay<'_> {
         let place = format!("{}: the checkpoint of version {version}", self.table.location());
         let read = match checkpoint::read(self.table, version) {
             Ok((read, damaged)) => {
-                self.note_statistics(&place, version, damaged.iter().map(String::as_str));
+                self.note_statistics(&place, version, damaged.iter().map(|(path, defect)| (&**path, &**defect)));
                 read
             }
             Err(error) if is_damage(&error) || error.kind() == ErrorKind::Internal => {

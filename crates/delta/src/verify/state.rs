@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::Snapshot;
 use crate::log::stated_files::StatedFiles;
-use crate::snapshot::files::{TableFile, are_damaged};
+use crate::snapshot::files::TableFile;
+use crate::snapshot::statistics::validity;
 
 /// A line of an entry.
 #[derive(Deserialize)]
@@ -41,8 +42,8 @@ pub(super) struct LoggedFile {
 pub(super) struct LoggedStatistics {
     /// Its rows, as they count them.
     rows: Option<u64>,
-    /// True if they are not the text of a JSON object.
-    pub is_damaged: bool,
+    /// The reason why they are not valid.
+    pub defect: Option<String>,
 }
 
 /// The row count in the statistics of a file.
@@ -141,10 +142,10 @@ fn logged_statistics<'de, D: Deserializer<'de>>(deserializer: D) -> std::result:
     let text = match Value::deserialize(deserializer)? {
         Value::Null => return Ok(LoggedStatistics::default()),
         Value::String(text) => text,
-        _ => return Ok(LoggedStatistics { rows: None, is_damaged: true }),
+        _ => return Ok(LoggedStatistics { rows: None, defect: Some("are no text".to_owned()) }),
     };
     let rows = serde_json::from_str::<RowCount>(&text).ok().and_then(|count| count.num_records);
-    Ok(LoggedStatistics { rows, is_damaged: are_damaged(&text) })
+    Ok(LoggedStatistics { rows, defect: validity::defect(&text) })
 }
 
 /// A file with its deletion vector, by which the log knows it.
