@@ -252,6 +252,23 @@ def test_each_command_names_the_place_of_a_wrong_default(tmp_path: Path, parquet
         assert "invalid value" in error["message"]
 
 
+def test_a_default_that_a_job_refuses_is_told_with_its_place(tmp_path: Path, parquet: Path) -> None:
+    env = written(tmp_path / "c.toml", "[defaults]\nmemory-limit = '1KiB'\n")
+    args = ("scan", parquet, "--order-by", "id")
+    for given, origin in [
+        ({}, f"{tmp_path}/c.toml, line 2"),
+        ({"LAKERACE_MEMORY_LIMIT": "2KiB"}, "LAKERACE_MEMORY_LIMIT"),
+    ]:
+        refused = run(*args, env=env | given)
+        assert refused.code == 2
+        value = given.get("LAKERACE_MEMORY_LIMIT", "1KiB")
+        assert f'the default "{value}" of --memory-limit comes from {origin}' in refused.err
+    # A limit of the command line has no other place.
+    refused = run(*args, "--memory-limit", "1KiB", env=env)
+    assert refused.code == 2
+    assert "comes from" not in refused.err
+
+
 def test_a_default_that_only_some_commands_take_is_an_error_of_the_others(tmp_path: Path, parquet: Path) -> None:
     env = {"LAKERACE_DURABILITY": "off"}
     of_file = written(tmp_path / "c.toml", '[defaults]\ndurability = "off"\n')

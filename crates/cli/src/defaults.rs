@@ -9,7 +9,9 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
 use lakerace::{Error, Result};
 use lakerace_io::config::{self, ConfigFile, WITH_DEFAULTS};
-use lakerace_io::option::{LOG_FILE, LOG_FORMAT, MEMORY_LIMIT, OptionDefinition, QUIET, THREADS, VERBOSE};
+use lakerace_io::option::{
+    LOG_FILE, LOG_FORMAT, MEMORY_LIMIT, Mention, OptionDefinition, QUIET, THREADS, VERBOSE, mentions,
+};
 
 use crate::args::{Cli, Command, command_line};
 use crate::{failure, places};
@@ -49,20 +51,20 @@ impl From<Error> for ParseFailure {
     }
 }
 
-/// Parses arguments, the first of which is the program's name, and adds the defaults that apply.
-pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseFailure> {
+/// Parses arguments, the first of which is the program's name, and adds the defaults that apply, which it returns.
+pub(crate) fn parse(args: &[OsString]) -> Result<(Cli, Vec<OptionDefault>), ParseFailure> {
     let (matches, cli) = Cli::parse_with(command_line(), args)?;
     config::use_file(cli.global.config.clone())?;
     // They help where a configuration is wrong.
     if matches!(cli.command, Command::Completions(_) | Command::Man(_) | Command::Bench { .. } | Command::Proxy(_)) {
-        return Ok(cli);
+        return Ok((cli, Vec::new()));
     }
     let active = config::active()?;
     let mut defaults = all(active.as_deref())?;
     let leaf = leaf_of(&matches);
     defaults.retain(|default| applies(default.option, &cli.command, leaf));
     if defaults.is_empty() {
-        return Ok(cli);
+        return Ok((cli, defaults));
     }
     let tree = command_line();
     check_of_command(&defaults, leaf_command_of(&tree, &matches))?;
@@ -79,9 +81,29 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseFailure> {
         let known = defaults.len();
         defaults.retain(|default| left_out.is_none_or(|option| default.option.id != option.id));
         if defaults.len() == known {
-            return Ok(cli);
+            return Ok((cli, defaults));
         }
     }
+}
+
+/// Adds to an error the origins of the defaults whose options it names: they are not in the command line.
+pub(crate) fn with_origins(error: Error, defaults: &[OptionDefault]) -> Error {
+    let advice = error.advice_text().unwrap_or_default();
+    let named: Vec<&str> = [error.message(), advice]
+        .into_iter()
+        .flat_map(mentions)
+        .filter_map(|mention| match mention {
+            Mention::Option(option) => Some(option.definition.id),
+            Mention::Job(..) => None,
+        })
+        .collect();
+    let origins = defaults.iter().filter(|default| named.contains(&default.option.id)).map(|default| {
+        let OptionDefault { option, value, origin } = default;
+        format!("the default {value:?} of {option} comes from {origin}")
+    });
+    let advice = Some(advice.to_owned()).filter(|advice| !advice.is_empty());
+    let lines: Vec<String> = advice.into_iter().chain(origins).collect();
+    if lines.is_empty() { error } else { error.advice(lines.join("; ")) }
 }
 
 /// All defaults. Those of the environment replace those of the file.

@@ -82,8 +82,8 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
     if let Some(rest) = bench::arguments(args) {
         return bench::run(rest, host).unwrap_or_else(|error| failure::report(&error, wants_json));
     }
-    let cli = match defaults::parse(args) {
-        Ok(cli) => cli,
+    let (cli, defaults) = match defaults::parse(args) {
+        Ok(parsed) => parsed,
         Err(ParseFailure::Arguments(error)) => return usage(error, args, wants_json),
         Err(ParseFailure::Configuration(error)) => return failure::report(&error, wants_json),
     };
@@ -98,6 +98,7 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
         // Whoever read our output has seen enough: `lakerace scan x | head`.
         Err(_) if stdout::is_closed() => 0,
         Err(error) => {
+            let error = defaults::with_origins(error, &defaults);
             log::error(&error);
             failure::report(&error, wants_json)
         }
