@@ -13,7 +13,7 @@ from lakerace_bench.lineitem import Lineitem
 from lakerace_bench.loads import Loads
 from lakerace_bench.noise import Noise
 from lakerace_bench.scan_filter import ScanFilter
-from lakerace_bench.small_files import SmallFiles
+from lakerace_bench.small_files import SizedFiles, SmallFiles
 from lakerace_bench.upserts import Upserts
 from lakerace_bench.wide import Wide
 
@@ -57,6 +57,7 @@ class Inputs:
     tpch: Tpch
     loads: Loads
     small_files: SmallFiles
+    sized_files: SizedFiles
     #: `scan-public`: the scale of its tables.
     public_scale: float
 
@@ -106,6 +107,7 @@ def full(size: str = "small") -> Inputs:
         Tpch(SCALES[size]),
         LOADS[size],
         SmallFiles(),
+        SizedFiles(),
         1.0,
     )
 
@@ -123,6 +125,7 @@ def quick() -> Inputs:
         Tpch(SCALES["quick"]),
         LOADS["quick"],
         SmallFiles(0.05),
+        SizedFiles(0.02, (small_files.SIZES[0], small_files.SIZES[-1])),
         0.02,
     )
 
@@ -193,6 +196,7 @@ BENCHES = {
     "as Arrow and row by row; rows of Parquet (`--size full`: a million rows instead of 100,000)",
     "files": "files of 64 B, 300 KB and 2 MB, and small JSON documents: put and got one by one, in transactions, in bulk, by threads "
     "and by processes; on the disk, in memory and on S3",
+    "file-sizes": "files of each size from 64 B to 2 MiB, in doublings: got, and put by 1, 100 and 1,000 a commit; on the disk and in memory",
 }
 
 
@@ -340,13 +344,15 @@ def _tenths(store: str, variants: list[str]) -> list[tuple[str, str, str]]:
 
 
 def _files(threads: list[int], inputs: Inputs) -> list[Case]:
-    works = [("local", *one) for one in small_files.ON_DISK.items()]
-    works += [("memory", *one) for one in small_files.IN_MEMORY.items()]
-    works += [("s3", *one) for one in small_files.ON_S3.items()]
+    of_bench = {"files": inputs.small_files, "file-sizes": inputs.sized_files}
+    works = [(*path, *one) for path, works in small_files.WORKS.items() for one in works.items()]
     found = []
-    for store, variant, work in works:
+    for bench, store, variant, work in works:
+        files = of_bench[bench]
+        if isinstance(files, SizedFiles) and not files.has(work):
+            continue
         count = max(threads) if work.parts > 1 else 1
-        case = Case("files", store, variant, count, work.title, inputs.small_files, "files")
+        case = Case(bench, store, variant, count, work.title, files, "files")
         # A contestant that puts a million or more files does so in each round, and gains nothing from a warm-up.
         takes_long = work.files >= _FILES_LONG
         patience = _FILES_LONG_PATIENCE_SECONDS if takes_long else _FILES_PATIENCE_SECONDS

@@ -1,4 +1,4 @@
-"""One sample of `files`: a store in a separate folder, and a check of the contents that were read or put."""
+"""One sample of `files` or `file-sizes`: a store in a separate folder, and a check of the contents that were read or put."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ from lakerace_bench.small_files import SmallFiles, Work
 
 def work(case: Case) -> Work:
     """The work of a case."""
-    works = {"memory": small_files.IN_MEMORY, "s3": small_files.ON_S3}.get(case.store, small_files.ON_DISK)
-    return works[case.variant]
+    return small_files.WORKS[case.bench, case.store][case.variant]
 
 
 @dataclass
 class Filing:
-    """Takes the samples of `files`; `folder` holds the stores until `stack` ends.
+    """Takes the samples of `files` and `file-sizes`; `folder` holds the stores until `stack` ends.
 
     Stores are removed together: ext4 takes long to make files where others were removed in the last minutes.
     """

@@ -27,6 +27,7 @@ def draw(report: Document, headings: bool) -> dict[str, Figure]:
     """All figures by key: one a panel, and `ratios` where there are any peers; with their own `headings` or without."""
     drawers = {"seek": lines.gaps_figure, "orc-seek": lines.settings_figure, "upsert": rounds.upserts_figure}
     drawers |= {"tpch": rates_figure, "files": operations.operations_figure, "load": load_figure}
+    drawers["file-sizes"] = operations.operations_figure
     drawers["spark-upsert"] = rounds.upserts_figure
     figures = {
         panel.key: drawers.get(panel.bench, _bars)(panel, report, headings) for panel in report.panels if _timed(panel)

@@ -129,7 +129,7 @@ class Race:
             return Sample(**known, verdict=UNABLE, why=f"not asked again on this path: it took {slow}")
         if case.bench == "load":
             return self.loading.sample(case, entrant, known, server)
-        if case.bench == "files":
+        if case.kind == "files":
             assert not isinstance(server, str)
             return self.filing.sample(case, entrant, known, server)
         assert not isinstance(server, str)

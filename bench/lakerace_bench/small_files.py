@@ -1,4 +1,4 @@
-"""What `files` works on: files of a few sizes, put and got in the ways that a store offers."""
+"""What `files` and `file-sizes` work on: files of a few sizes, or of many, put and got in the ways that a store offers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-KIB = 1 << 10
+KIB, MIB = 1 << 10, 1 << 20
+#: Puts in a commit, where there are many.
+GROUP = 1_000
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Work:
     #: Threads that put, or processes that get.
     parts: int = 1
     durability: str = "normal"
+    #: Puts in a commit, where files are put in groups.
+    group: int = GROUP
 
     @property
     def puts(self) -> bool:
@@ -82,6 +86,48 @@ ON_S3 = {
 #: The fewest files of a work whose tenths are timed.
 _TENTHS = 10
 
+#: `file-sizes`: bytes of a file, in doublings from 64 B to 2 MiB.
+SIZES = tuple(64 << doubling for doubling in range(16))
+#: `file-sizes`: puts in a commit.
+COMMITS = (1, 100, GROUP)
+#: `file-sizes`: bytes of all files of a case, and the least and the most of these.
+_SIZED_BYTES, _LEAST_SIZED, _MOST_SIZED = 32 * MIB, 32, 5_000
+
+
+def size_name(size: int) -> str:
+    """A size in words, such as 4 KiB."""
+    units = ((MIB, "MiB"), (KIB, "KiB"), (1, "B"))
+    return next(f"{size // unit} {word}" for unit, word in units if size >= unit)
+
+
+def _sized_works() -> dict[str, Work]:
+    found = {}
+    for size in SIZES:
+        files = min(max(_SIZED_BYTES // size, _LEAST_SIZED), _MOST_SIZED)
+        title = size_name(size)
+        name = title.replace(" ", "")
+        found[f"{name}-get"] = Work(f"{title}: get, one by one", "get", files, size, min(files, GROUP))
+        found[f"{name}-put-1"] = Work(f"{title}: put, a commit each", "put", files, size)
+        for group in COMMITS[1:]:
+            told = f"{title}: put, {group:,} a commit"
+            found[f"{name}-put-{group}"] = Work(told, "put-group", files, size, group=group)
+    return found
+
+
+#: By the variants of `file-sizes` on the disk.
+BY_SIZE = _sized_works()
+#: In memory, where no commit costs anything.
+BY_SIZE_IN_MEMORY = {name: work for name, work in BY_SIZE.items() if name.endswith(("-get", "-put-1"))}
+
+#: The works by bench and path.
+WORKS = {
+    ("files", "local"): ON_DISK,
+    ("files", "memory"): IN_MEMORY,
+    ("files", "s3"): ON_S3,
+    ("file-sizes", "local"): BY_SIZE,
+    ("file-sizes", "memory"): BY_SIZE_IN_MEMORY,
+}
+
 
 @dataclass(frozen=True)
 class SmallFiles:
@@ -113,6 +159,23 @@ class SmallFiles:
             "files": files,
             "operations": self.scaled(work.gets),
             "parts": work.parts,
+            "group": work.group,
             "durability": work.durability,
             "seed": seed,
         }
+
+
+@dataclass(frozen=True)
+class SizedFiles(SmallFiles):
+    """The same by size, of these sizes alone."""
+
+    sizes: tuple[int, ...] = SIZES
+
+    @property
+    def about(self) -> str:
+        most, megabytes = self.scaled(_MOST_SIZED), self.share * _SIZED_BYTES / MIB
+        return f"files of {size_name(self.sizes[0])} to {size_name(self.sizes[-1])}, {megabytes:g} MiB of each size, {most:,} at most"
+
+    def has(self, work: Work) -> bool:
+        """Whether a work is of one of the sizes."""
+        return work.bytes in self.sizes

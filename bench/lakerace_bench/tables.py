@@ -22,6 +22,7 @@ _BENCHES = {
     "tpch": "TPC-H generated",
     "load": "Loads and unloads",
     "files": "Small files",
+    "file-sizes": "Small files by size",
     "spark-scan": "Scan in Spark",
     "spark-write": "Write in Spark",
     "spark-upsert": "Upserts by key in Spark",

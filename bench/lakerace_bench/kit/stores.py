@@ -1,4 +1,4 @@
-"""The measured sections of the bench `files`, for contestants written in Python.
+"""The measured sections of the benches `files` and `file-sizes`, for contestants written in Python.
 
 A contestant provides a class with the methods of `Store`, with its own loops, as its users write them: no operation
 includes a call of this kit.
@@ -24,7 +24,7 @@ import fill
 Pairs = Sequence[tuple[str, bytes]]
 #: Names in one call of `get_many`.
 TOGETHER = 500
-#: Puts in a transaction, where there are many.
+#: Puts in a transaction of the preparation.
 GROUP = 1_000
 _HOLDS = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('BEGIN'); c.execute('SELECT 1 FROM sqlite_master').fetchall(); print(flush=True); sys.stdin.read()"
 #: Bytes before the frames of a write-ahead log, and before each page in it.
@@ -147,7 +147,7 @@ def _putting(job: dict[str, Any], opens: Open, made: Pairs) -> contest.Prepared:
     parts = contents.shared(job, made)
     work = {
         "put": lambda: store.put_each(made),
-        "put-group": lambda: store.put_together(made, GROUP),
+        "put-group": lambda: store.put_together(made, job["group"]),
         "import": lambda: store.put_sorted(made),
         "put-threads": lambda: _threads(store.put_each, parts),
     }[job["work"]]

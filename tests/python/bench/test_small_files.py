@@ -48,7 +48,7 @@ def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
 
 def expected(**job: Any) -> dict[str, Any]:
     """What the kit says that has to be read."""
-    job = {"form": "random", "bytes": 64, "files": 50, "operations": 0, "parts": 1, "seed": "a"} | job
+    job = {"form": "random", "bytes": 64, "files": 50, "operations": 0, "parts": 1, "group": 1_000, "seed": "a"} | job
     command = [sys.executable, str(KIT / "contents.py")]
     done = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
@@ -113,6 +113,30 @@ def test_all_contestants_do_the_same_work(race: Race, tmp_path: Path, variants: 
     assert "### What is asked for" in report
     assert "### Each operation" in report
     assert ("### Space" in report) == any(variant in ("json-put", "64b-put-1000") for variant in variants)
+
+
+def test_stores_do_the_same_work_with_files_of_each_size(race: Race) -> None:
+    _, samples = race("file-sizes", only=f"{PEERS},duckdb_sqlite_files")
+    told = {(s.contestant, s.case, s.why) for s in samples if s.verdict != RIGHT}
+    assert not told
+    by_store: dict[str, set[str]] = {}
+    for sample in samples:
+        by_store.setdefault(sample.store, set()).add(sample.contestant)
+    assert by_store == {
+        "local": {
+            "lakerace/sqlite",
+            "lakerace/directory",
+            "sqlite3_files/tuned",
+            "plain_files/open",
+            "duckdb_files/table",
+            "duckdb_sqlite_files/attach",
+        },
+        "memory": {"lakerace/memory", "sqlite3_files/memory", "duckdb_files/table"},
+    }
+    variants = {sample.case.split("/")[2] for sample in samples}
+    assert variants == {
+        f"{size}-{does}" for size in ("64B", "2MiB") for does in ("get", "put-1", "put-100", "put-1000")
+    }
 
 
 def test_stores_in_memory_do_the_same_work(race: Race) -> None:
@@ -194,7 +218,7 @@ def test_other_work_is_wrong(race: Race, tmp_path: Path, behaviour: str, variant
 def test_what_is_asked_for_names_cases_and_entrants_that_there_are() -> None:
     entered = {one.name: one for one in entrants(discover(), "files")}
     every = {(case.store, case.variant): case for case in cases.all_cases([2], cases.full()) if case.bench == "files"}
-    assert len(every) == len(small_files.ON_DISK) + len(small_files.IN_MEMORY) + len(small_files.ON_S3)
+    assert len(every) == sum(len(works) for (bench, _), works in small_files.WORKS.items() if bench == "files")
     for demand in DEMANDS:
         case = every[demand.store, demand.variant]
         assert entered[demand.ours].enters(case), demand
