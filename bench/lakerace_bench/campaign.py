@@ -64,6 +64,18 @@ class CampaignGrid:
 
 
 @dataclass(frozen=True)
+class CampaignThreshold:
+    """The size from which one way to work takes at most `factor` times as long as another one."""
+
+    title: str
+    factor: float
+    #: The entrants of the first way and of the other one.
+    contestants: tuple[str, str]
+    #: By growing size: its name, and the cases of both ways.
+    sizes: tuple[tuple[str, tuple[str, str]], ...]
+
+
+@dataclass(frozen=True)
 class Campaign:
     """A write-up's measurements."""
 
@@ -74,6 +86,7 @@ class Campaign:
     times: tuple[PrintedTime, ...]
     speedups: tuple[PrintedSpeedup, ...]
     grids: tuple[CampaignGrid, ...]
+    thresholds: tuple[CampaignThreshold, ...]
     #: What the write-up has and the bench has not, and why.
     missing: tuple[str, ...]
 
@@ -104,6 +117,15 @@ def load(letter: str) -> Campaign:
                 one["title"], one["about"], one["measure"], tuple(one["rows"].items()), tuple(one["columns"].items())
             )
             for one in found.get("grids", ())
+        ),
+        thresholds=tuple(
+            CampaignThreshold(
+                one["title"],
+                one["factor"],
+                (one["contestants"][0], one["contestants"][1]),
+                tuple((size, (pair[0], pair[1])) for size, pair in one["sizes"].items()),
+            )
+            for one in found.get("thresholds", ())
         ),
         missing=tuple(found.get("missing", ())),
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from lakerace_bench import markdown, numbers, samples
-from lakerace_bench.campaign import Campaign, CampaignGrid, PrintedSpeedup, PrintedTime
+from lakerace_bench.campaign import Campaign, CampaignGrid, CampaignThreshold, PrintedSpeedup, PrintedTime
 from lakerace_bench.samples import RIGHT, Run, Sample
 from lakerace_bench.statistics import Spread
 from lakerace_bench.table import Row, Table
@@ -174,7 +174,22 @@ def _sentences(campaign: Campaign, found: CampaignSamples) -> list[str]:
     for grid in campaign.grids:
         others = [column for column in grid.columns[1:] if "lakerace" not in column[1]]
         said += [sentence for column in others if (sentence := _comparison(grid, grid.columns[0], column, found))]
+    said += [sentence for one in campaign.thresholds if (sentence := _threshold(one, found))]
     return said
+
+
+def _threshold(one: CampaignThreshold, found: CampaignSamples) -> str | None:
+    """The smallest size from which all ratios are low enough, with the ratios at both ends."""
+    ratios = []
+    for size, cases in one.sizes:
+        pair = [found.spread(case, who, lambda s: s.seconds) for case, who in zip(cases, one.contestants, strict=True)]
+        if pair[0] is None or pair[1] is None:
+            return None
+        ratios.append((size, pair[0].median / pair[1].median))
+    low = [size for at, (size, _) in enumerate(ratios) if all(ratio <= one.factor for _, ratio in ratios[at:])]
+    where = f"from {low[0]} on" if low else "at no size up to " + ratios[-1][0]
+    ends = " and ".join(f"{numbers.times(ratio)} times at {size}" for size, ratio in (ratios[0], ratios[-1]))
+    return f"{one.title}: {where} ({ends})."
 
 
 def _comparison(

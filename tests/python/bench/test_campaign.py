@@ -42,6 +42,29 @@ SMALL = {
             "columns": {"honest": "honest", "liar": "wrong-value"},
         }
     ],
+    "thresholds": [
+        {
+            "title": "columns",
+            "factor": 1e6,
+            "contestants": ["honest", "other-order"],
+            "sizes": {
+                "two": ["scan/local/two/t1", "scan/local/two/t1"],
+                "all": ["scan/local/all/t1", "scan/local/all/t1"],
+            },
+        },
+        {
+            "title": "never",
+            "factor": 1e-9,
+            "contestants": ["honest", "other-order"],
+            "sizes": {"all": ["scan/local/all/t1", "scan/local/all/t1"]},
+        },
+        {
+            "title": "liars",
+            "factor": 1.0,
+            "contestants": ["honest", "wrong-value"],
+            "sizes": {"all": ["scan/local/all/t1", "scan/local/all/t1"]},
+        },
+    ],
     "missing": ["Nothing else."],
 }
 
@@ -98,6 +121,9 @@ def test_a_campaign_goes_on_after_the_last_case_that_ended(
     ):
         assert text in page
     assert "- all, liar: wrong: checksum: " in page
+    assert "- columns: from two on (" in page
+    assert "- never: at no size up to all (" in page
+    assert "- liars: " not in page
     assert "- Nothing else." in page
 
 
@@ -132,6 +158,9 @@ def test_campaigns_name_cases_and_entrants_that_exist(letter: str) -> None:
         planned |= {case.name: case for chosen in of_steps for case in chosen}
     named = {(one.case, one.contestant) for one in asked.times}
     named |= {(one.case, who) for one in asked.speedups for who in (one.slow, one.fast)}
+    for threshold in asked.thresholds:
+        for _, pair in threshold.sizes:
+            named |= set(zip(pair, threshold.contestants, strict=True))
     contestants = discover()
     for case, who in named:
         entered = [one for one in entrants(contestants, planned[case].bench) if one.enters(planned[case])]
