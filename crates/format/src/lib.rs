@@ -55,6 +55,7 @@ mod text;
 mod utc;
 mod variant;
 mod whole_days;
+mod zstd_contexts;
 
 pub use arrow_ipc::{ARROW_IPC, ArrowSink, ArrowSource};
 pub use avro::{AVRO, AvroSink, AvroSource};

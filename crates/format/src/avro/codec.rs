@@ -6,6 +6,7 @@ use lakerace_io::option::COMPRESSION;
 use lakerace_io::{Error, Result};
 
 use crate::text::xz_decoder;
+use crate::zstd_contexts;
 use crate::{Codec, WriteOptions};
 
 /// Bytes of a block at most, packed or not: it is in memory as a whole.
@@ -123,7 +124,7 @@ impl BlockCodec {
                 packed.extend_from_slice(&crc.sum().to_be_bytes());
                 Ok(packed)
             }
-            Self::Zstandard => Ok(zstd::bulk::compress(&bytes, level.unwrap_or(zstd::DEFAULT_COMPRESSION_LEVEL))?),
+            Self::Zstandard => Ok(zstd_contexts::compress(&bytes, level)?),
             Self::Bzip2 | Self::Xz => Err(Error::internal("blocks are not written with this codec")),
         }
     }

@@ -9,6 +9,7 @@ use lakerace_io::{Error, Job, Output, Result};
 
 use super::{BYTE_ORDER_MARK, FileCompression, pool_options};
 use crate::array_bytes::array_bytes;
+use crate::zstd_contexts;
 use crate::{Codec, Compression, Sink, WriteOptions, Written, is_large_row};
 
 /// Approximate size of the text of one piece of work. Compressed files get a member or frame for each, so it is not
@@ -238,9 +239,7 @@ impl TextEncoder {
                 std::io::Write::write_all(&mut packer, &text)?;
                 packer.finish()?
             }
-            FileCompression::Zstd => {
-                zstd::bulk::compress(&text, self.level.unwrap_or(zstd::DEFAULT_COMPRESSION_LEVEL))?
-            }
+            FileCompression::Zstd => zstd_contexts::compress(&text, self.level)?,
             FileCompression::Bzip2 => {
                 let room = Vec::with_capacity(text.len() / 3);
                 let mut packer = bzip2::write::BzEncoder::new(room, bzip2::Compression::best());

@@ -8,6 +8,7 @@ use parquet::basic::CompressionCodec;
 
 use super::block::{Block, MemoryPool};
 use super::snappy;
+use crate::zstd_contexts;
 
 /// No page may be larger: its header has 32 bits for it, one of them the sign.
 pub(crate) const PAGE_BYTES_AT_MOST: usize = i32::MAX as usize;
@@ -24,7 +25,7 @@ pub(crate) fn decompress(
     let target = &mut block[..];
     let written = match codec {
         CompressionCodec::SNAPPY => snappy::decompress(stored, target, length).map(|()| length)?,
-        CompressionCodec::ZSTD => zstd::bulk::decompress_to_buffer(stored, &mut target[..length])
+        CompressionCodec::ZSTD => zstd_contexts::decompress_into(stored, &mut target[..length])
             .map_err(|e| Error::corrupt("zstd data can't be decompressed").because(e))?,
         CompressionCodec::LZ4_RAW => lz4_flex::block::decompress_into(stored, &mut target[..length])
             .map_err(|e| Error::corrupt("lz4 data can't be decompressed").because(e))?,
