@@ -422,10 +422,10 @@ def copy(
     copied = CopyResult(**made)
     if not auto_compact or copied.version is None:
         return copied
-    from lakerace._table import Table, compacted_behind  # it needs this module
+    from lakerace._table import Table, compacted_after_write  # it needs this module
 
     table = Table(target, storage_options=storage_options)
-    return copied._replace(compacted=compacted_behind(table, threads=threads, io=io, durability=durability))
+    return copied._replace(compacted=compacted_after_write(table, threads=threads, io=io, durability=durability))
 
 
 def schema(

@@ -148,7 +148,7 @@ class Table(ReadableRows):
             changed = _changed(_lakerace.upsert(self._name, native_source(source), with_job(options)))
         if not auto_compact or changed.version is None:
             return changed
-        return changed._replace(compacted=compacted_behind(self, threads=threads, io=io, durability=durability))
+        return changed._replace(compacted=compacted_after_write(self, threads=threads, io=io, durability=durability))
 
     def explain_upsert(
         self,
@@ -542,7 +542,7 @@ class Table(ReadableRows):
         return schema(self._location, at=at, storage_options=self._storage_options)
 
 
-def compacted_behind(
+def compacted_after_write(
     table: Table, *, threads: int | None, io: FileIo | None, durability: JobDurability | None
 ) -> Compacted | None:
     """Compacts after a write that is done: a failure is a warning, not an error of the write."""

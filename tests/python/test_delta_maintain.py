@@ -170,7 +170,7 @@ def test_compaction_of_every_type(tmp_path: Path) -> None:
     assert table.compact(zorder=["i32", "f64"]).rows == 15_050
 
 
-def test_writes_may_compact_behind_them(tmp_path: Path) -> None:
+def test_writes_may_compact_after_them(tmp_path: Path) -> None:
     folder = tmp_path / "table"
     pq.write_table(rows(0, 10), tmp_path / "rows.parquet")
     lr.copy(rows(0, 1), f"delta:{folder}")
@@ -184,7 +184,7 @@ def test_writes_may_compact_behind_them(tmp_path: Path) -> None:
     assert lr.Table(folder).compact(auto=True).version is None
 
 
-def test_writes_from_python_may_compact_behind_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_from_python_may_compact_after_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "table"
     for number in range(49):
         made_before = lr.copy(rows(number, number + 1), f"delta:{folder}", mode="append")

@@ -96,11 +96,11 @@ pub(crate) fn auto_compact(table: &str, store: &StoreArgs, session: &Session) ->
         let _progress = session.progress();
         lakerace::compact(table, &CompactOptions::auto(), &storage_options(store), &session.job)
     };
-    compacted_behind(compacted, session)
+    compacted_after_write(compacted, session)
 }
 
 /// Tells the outcome of a compaction that follows a finished write.
-pub(crate) fn compacted_behind(compacted: Result<Compacted>, session: &Session) -> Value {
+pub(crate) fn compacted_after_write(compacted: Result<Compacted>, session: &Session) -> Value {
     match compacted {
         Ok(compacted) => report(&compacted),
         Err(error) => {

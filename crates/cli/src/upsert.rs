@@ -48,7 +48,7 @@ pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
     };
     let mut more = report(&changed);
     if let Some(compacted) = compacted {
-        more["auto_compact"] = maintain::compacted_behind(compacted, session);
+        more["auto_compact"] = maintain::compacted_after_write(compacted, session);
     }
     session.done("upserted", changed.written.rows, more)
 }

@@ -260,7 +260,7 @@ fn upserts_into_documents_of_others_take_a_unique_index() {
 
 #[test]
 #[ignore = "needs a MongoDB server"]
-fn a_load_goes_on_behind_what_was_acknowledged_and_doubles_nothing() {
+fn a_load_goes_on_after_what_was_acknowledged_and_doubles_nothing() {
     let server = Server::new();
     for write_mode in [WriteMode::Append, WriteMode::Error, WriteMode::Overwrite] {
         let at = server.at(&format!("loaded_{write_mode:?}"));

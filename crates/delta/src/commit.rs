@@ -160,7 +160,7 @@ pub(crate) struct PendingCommit<S> {
 
 /// The last version, after a conflict with other writers. A version that changed the base of the rows is an error.
 pub(crate) fn latest(known: &Snapshot) -> Result<Snapshot> {
-    let latest = known.table().latest_behind(known)?;
+    let latest = known.table().latest_after(known)?;
     let (before, after) = (known.kernel().table_configuration(), latest.kernel().table_configuration());
     if !is_same_but_vectors(before, after) {
         let message = "another writer has changed the table's schema, properties or protocol in the meantime";
@@ -248,13 +248,13 @@ impl<S: CommitAction> PendingCommit<S> {
     /// Writes the entry; returns its version, none where there was nothing to write. An error comes with whether the
     /// entry may exist in spite of it.
     pub fn run(&mut self, files: &[AddedFile]) -> Result<Option<u64>, (Error, EntryOutcome)> {
-        self.table.set_made(None);
+        self.table.set_last_written(None);
         let mut unanswered = 0;
         for attempt in 1..=ATTEMPTS {
             let outcome = match self.attempt(files) {
                 Ok(CommitAttempt::Done(snapshot, commits)) => {
                     self.checkpoint(&snapshot, commits);
-                    self.table.set_made(Some(&snapshot));
+                    self.table.set_last_written(Some(&snapshot));
                     self.log_entry(snapshot.version(), attempt);
                     return Ok(Some(snapshot.version()));
                 }

@@ -51,7 +51,7 @@ pub use lakerace_io::WriteMode;
 pub use log::entry::entry_digest;
 pub use maintain::{
     CompactOptions, CompactPlan, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact,
-    compact_behind, history, plan_compact, restore, vacuum,
+    compact_after_write, history, plan_compact, restore, vacuum,
 };
 pub use row_ids::{FILE_COLUMN, POSITION_COLUMN, RowStatement, RowStatementKind, commit_rows};
 pub use snapshot::{KEY_PROPERTY, Snapshot};

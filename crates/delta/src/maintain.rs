@@ -6,7 +6,7 @@ pub(crate) mod restore;
 pub(crate) mod vacuum;
 mod zorder;
 
-pub use compact::{CompactOptions, CompactPlan, Compacted, Layout, compact, compact_behind, plan_compact};
+pub use compact::{CompactOptions, CompactPlan, Compacted, Layout, compact, compact_after_write, plan_compact};
 pub use history::{HistoryEntry, history};
 pub use restore::{Restored, restore};
 pub use vacuum::{VacuumOptions, Vacuumed, vacuum};

@@ -33,7 +33,7 @@ struct TableCore {
     /// Parses the table's constraints.
     condition_parser: Option<ConditionParser>,
     /// The version that the last write through it has made.
-    made: Mutex<Option<SnapshotRef>>,
+    last_written: Mutex<Option<SnapshotRef>>,
 }
 
 impl Table {
@@ -54,7 +54,7 @@ impl Table {
         let job = store.job.clone();
         let paths = Arc::new(TablePaths { store, root, place, storage: storage.clone() });
         let engine = TableEngine::new(&paths)?;
-        let inner = TableCore { paths, engine, job, condition_parser: None, made: Mutex::default() };
+        let inner = TableCore { paths, engine, job, condition_parser: None, last_written: Mutex::default() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -155,7 +155,7 @@ impl Table {
     }
 
     /// The last version, where `known` is an older one: only the new part of the log is read.
-    pub(crate) fn latest_behind(&self, known: &Snapshot) -> Result<Snapshot> {
+    pub(crate) fn latest_after(&self, known: &Snapshot) -> Result<Snapshot> {
         self.inner.job.check()?;
         let builder = delta_kernel::Snapshot::builder_from(Arc::clone(known.kernel()));
         let built = self.kernel(|engine| builder.build(engine)).map_err(|error| self.explain(error, None))?;
@@ -163,14 +163,14 @@ impl Table {
     }
 
     /// Records the version that the last write through this table has made; `None` where it is not known exactly.
-    pub(crate) fn set_made(&self, version: Option<&SnapshotRef>) {
-        *lock(&self.inner.made) = version.map(Arc::clone);
+    pub(crate) fn set_last_written(&self, version: Option<&SnapshotRef>) {
+        *lock(&self.inner.last_written) = version.map(Arc::clone);
     }
 
     /// The version that the last write through this table has made, opened without a request; other writers may have made later ones.
-    pub(crate) fn made(&self) -> Result<Option<Snapshot>> {
-        let made = lock(&self.inner.made).clone();
-        made.map(|kernel| Snapshot::new(self.clone(), kernel)).transpose().map_err(|error| error.at(self.location()))
+    pub(crate) fn last_written(&self) -> Result<Option<Snapshot>> {
+        let version = lock(&self.inner.last_written).clone();
+        version.map(|kernel| Snapshot::new(self.clone(), kernel)).transpose().map_err(|error| error.at(self.location()))
     }
 
     /// The last version at a point in time: the kernel's answer where the table keeps times in its entries, else by the

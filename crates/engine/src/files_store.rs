@@ -233,7 +233,7 @@ impl Index for DeltaIndex {
             changed.written.version.ok_or_else(|| Error::internal("a change of the index without a version"))?;
         if version % COMPACT_EVERY == 0 {
             // The change is made even if the compaction fails; the next change tries again.
-            let _ = lakerace_delta::compact_behind(&table, &CompactOptions::auto().rules);
+            let _ = lakerace_delta::compact_after_write(&table, &CompactOptions::auto().rules);
         }
         let before = version.checked_sub(1).and_then(|before| table.entry_tag(before));
         Ok(IndexChange { version, commit: table.entry_tag(version), before })

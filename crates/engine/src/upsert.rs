@@ -50,7 +50,7 @@ pub fn upsert_and_compact(
     let name = table;
     let table = open_table(name, &options.read.storage, job)?;
     let changed = upsert_into(name, &table, rows_for(&table, source, options, job)?, options)?;
-    let compact = |_| lakerace_delta::compact_behind(&table, &CompactOptions::auto().rules);
+    let compact = |_| lakerace_delta::compact_after_write(&table, &CompactOptions::auto().rules);
     let compacted = changed.written.version.map(compact);
     Ok((changed, compacted))
 }
@@ -63,7 +63,7 @@ pub fn upsert_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: 
 /// Upserts into the table of a name, which is made where it may be.
 fn upsert_into(name: &str, table: &Table, rows: SourceRows, options: &UpsertOptions) -> Result<ChangeOutcome> {
     if named(name).is_none() || !create(table, rows.schema(), options)? {
-        check_made(table, options)?;
+        check_new_table(table, options)?;
     }
     let done = match &options.transaction {
         None => lakerace_delta::upsert(table, rows, &options.rows),
@@ -88,7 +88,7 @@ fn upsert_once(
 }
 
 /// Fails where options of a new table are given that the existing one does not have.
-fn check_made(table: &Table, options: &UpsertOptions) -> Result<()> {
+fn check_new_table(table: &Table, options: &UpsertOptions) -> Result<()> {
     if options.partition_by.is_empty() && options.table_properties.is_empty() {
         return Ok(());
     }
@@ -195,7 +195,7 @@ pub fn plan_upsert_rows(
         let rows = rows.known_rows();
         return Ok(DryRun { rows, ..DryRun::new(format!("would create {place} and insert the rows"), None) });
     }
-    check_made(&table, options)?;
+    check_new_table(&table, options)?;
     let plan = lakerace_delta::explain_upsert(&table, rows, &options.rows).map_err(|e| without_table(e, &table))?;
     let touched = plan.files.iter().filter(|file| file.row_groups > 0).count() as u64;
     let would = match (plan.rows, plan.rewrites_at_most) {

@@ -194,7 +194,7 @@ fn age(folder: &std::path::Path) -> Outcome {
 }
 
 #[test]
-fn compacting_keeps_packs_a_day_behind_their_last_file() -> Outcome {
+fn compacting_keeps_packs_a_day_after_their_last_file() -> Outcome {
     let (folder, location) = temporary_store()?;
     let (packs, log) = (folder.path().join("store/packs"), folder.path().join("store/index/_delta_log"));
     let (store, _) = open(&location)?;

@@ -244,26 +244,26 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
     let version = settings.get("write.version").and_then(|version| version.parse().ok());
     let version: u64 = version.ok_or_else(|| Error::internal("a write without a version"))?;
     if settings.get("write.truncates").is_some() {
-        return Ok(made(lakerace::truncate(location, version, &storage, &job)?));
+        return Ok(version_text(lakerace::truncate(location, version, &storage, &job)?));
     }
     if settings.get("write.rows").is_some() {
         let statement = row_statement(&settings)?;
         let changed = commit_rows(location, version, told.files, told.hidden, &statement, &storage, &job)?;
-        return Ok(made(changed.and_then(|changed| changed.written.version)));
+        return Ok(version_text(changed.and_then(|changed| changed.written.version)));
     }
     if settings.get("write.upsert").is_some() {
         let (keys, options) = (part_keys(&settings), row_options(&settings)?);
         let transaction = transaction(&settings)?;
         let transaction = transaction.as_ref();
         let changed = commit_upsert(location, version, told.upserted, keys, &options, transaction, &storage, &job)?;
-        return Ok(made(changed.written.version));
+        return Ok(version_text(changed.written.version));
     }
     let (files, replaced) = (told.files, replaced(&settings)?);
     // A micro-batch without rows is empty each time it is repeated.
     let is_empty = settings.get("write.stream").is_some() && files.iter().all(|file| file.rows() == 0);
     let transaction = transaction(&settings)?.filter(|_| !is_empty || replaced != Replaced::Nothing);
     let written = commit_files(location, version, files, replaced, transaction.as_ref(), &storage, &job)?;
-    Ok(made(written.and_then(|written| written.version)))
+    Ok(version_text(written.and_then(|written| written.version)))
 }
 
 /// The statement that changes rows, from the options `write.rows`, its kind, and `write.conditions`, a JSON list.
@@ -300,7 +300,7 @@ fn replaced(settings: &SparkSettings) -> Result<Replaced> {
     })
 }
 
-fn made(version: Option<u64>) -> String {
+fn version_text(version: Option<u64>) -> String {
     version.map_or_else(|| "nothing to commit".to_owned(), |version| format!("version {version}"))
 }
 
@@ -340,7 +340,7 @@ fn commit_staged(location: &str, settings: &SparkSettings, schema: SchemaRef, st
     } else {
         lakerace::write(batches, location, &copy_options(settings)?, &job)?
     };
-    Ok(made(written.version))
+    Ok(version_text(written.version))
 }
 
 /// The rows of staged files, one after the other.

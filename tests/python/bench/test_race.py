@@ -101,7 +101,7 @@ def test_a_contestant_that_does_not_finish_is_a_row_that_says_why(
     assert f"{verdict.upper()}: " in text.read_text()
 
 
-def test_a_write_leaves_no_output_behind_and_says_what_it_wrote(tmp_path: Path, tables: Path) -> None:
+def test_a_write_leaves_no_output_after_and_says_what_it_wrote(tmp_path: Path, tables: Path) -> None:
     code, _, samples = race(tmp_path, tables, "write", "honest")
     assert code == 0
     assert {sample.row_groups for sample in samples} == {5}

@@ -285,8 +285,8 @@ impl SqliteSink {
             Some(letters) => letters.reject(batch, row, &rejection.reason),
             None => {
                 let number = self.acknowledged + self.taken + row as u64 + 1;
-                let made = if rejection.is_duplicate { Error::conflict } else { Error::invalid };
-                Err(made(rejection.reason)
+                let new_error = if rejection.is_duplicate { Error::conflict } else { Error::invalid };
+                Err(new_error(rejection.reason)
                     .at(format!("row {number} of the load"))
                     .advice(self.options.advice_on_rejected()))
             }

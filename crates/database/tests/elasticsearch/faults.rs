@@ -117,7 +117,7 @@ fn answers_for_fewer_rows_are_an_error() {
 
 #[test]
 #[ignore = "needs a server"]
-fn rows_that_a_server_lost_behind_its_confirmation_are_an_error() {
+fn rows_that_a_server_lost_after_its_confirmation_are_an_error() {
     let proxy = Proxy::start(|_, path, _| match path.contains("_bulk") {
         true => Fault::Answer(200, r#"{"errors":false,"items":[{"index":{"status":201}}]}"#),
         false => Fault::None,

@@ -123,7 +123,7 @@ fn added_rows_of_a_key_that_exists_are_rejected_and_counted() {
 
 #[test]
 #[ignore = "needs a server"]
-fn a_killed_load_goes_on_behind_what_is_acknowledged() {
+fn a_killed_load_goes_on_after_what_is_acknowledged() {
     for (mode, exists) in [(WriteMode::Error, false), (WriteMode::Overwrite, true), (WriteMode::Append, true)] {
         let index = index("resume");
         let location = at(&endpoint(), &index);
@@ -188,7 +188,7 @@ fn a_new_index_takes_one_row_of_each_key() {
 
 #[test]
 #[ignore = "needs a server"]
-fn the_same_row_twice_is_a_conflict_also_behind_a_stop() {
+fn the_same_row_twice_is_a_conflict_also_after_a_stop() {
     let location = at(&endpoint(), &index("same"));
     let options = |resume| SinkOptions { key: vec!["n".to_owned()], ..named(WriteMode::Error, "src@1", resume) };
     let mut begun = sink(&location, &rows(0, 1, "a"), &options(false)).unwrap();

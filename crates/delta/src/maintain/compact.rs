@@ -189,8 +189,8 @@ fn check_files(first: &Snapshot, options: &CompactOptions) -> Result<Vec<FileBin
 /// Compacts like [`compact`], after a write through the same [`Table`]: from the version that the write has made, which
 /// is opened without a request. Versions that other writers have made in the meantime are handled as in every
 /// compaction.
-pub fn compact_behind(table: &Table, options: &CompactOptions) -> Result<Compacted> {
-    table.made()?.map_or_else(|| compact(table, options), |made| compact_from(made, options))
+pub fn compact_after_write(table: &Table, options: &CompactOptions) -> Result<Compacted> {
+    table.last_written()?.map_or_else(|| compact(table, options), |version| compact_from(version, options))
 }
 
 fn compact_from(first: Snapshot, options: &CompactOptions) -> Result<Compacted> {

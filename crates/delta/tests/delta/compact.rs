@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 use futures::executor::block_on;
 use lakerace_delta::{
-    CompactOptions, Compacted, DeltaSource, Layout, Table, WriteMode, compact, compact_behind, delete, history,
+    CompactOptions, Compacted, DeltaSource, Layout, Table, WriteMode, compact, compact_after_write, delete, history,
 };
 use lakerace_format::{Expr, ReadRequest, Source, WriteOptions};
 use lakerace_io::ErrorKind;
@@ -125,20 +125,20 @@ fn upserted() -> (Arc<InMemory>, Table) {
 }
 
 #[test]
-fn behind_a_write_the_log_is_not_read_again() {
+fn after_a_write_the_log_is_not_read_again() {
     let requests = |table: &Table| table.job().meter().counts().requests;
     let (inner, known) = upserted();
     let (before, expected) = (requests(&known), read(&known));
     let before_compaction = requests(&known);
     assert_ne!(before_compaction.list, before.list);
-    let done = compact_behind(&known, &CompactOptions::default()).unwrap();
+    let done = compact_after_write(&known, &CompactOptions::default()).unwrap();
     assert_eq!((done.version, done.files_removed, done.rows_dropped), (Some(6), 6, 2));
     assert_eq!(requests(&known).list, before_compaction.list);
     assert_eq!(read(&table(&inner)), expected);
 
     let (inner, _) = upserted();
     let other = table(&inner);
-    assert_eq!(compact_behind(&other, &CompactOptions::default()).unwrap().version, Some(6));
+    assert_eq!(compact_after_write(&other, &CompactOptions::default()).unwrap().version, Some(6));
     assert_ne!(requests(&other).list, 0);
     // Six entries, and whether there is a checkpoint.
     let read_of_log = requests(&other).get - (requests(&known).get - before_compaction.get);
@@ -146,17 +146,17 @@ fn behind_a_write_the_log_is_not_read_again() {
 }
 
 #[test]
-fn behind_a_write_the_work_of_faster_writers_is_kept() {
+fn after_a_write_the_work_of_faster_writers_is_kept() {
     let (inner, known) = upserted();
     let other = table(&inner);
     put(&other, &rows([6, 105, 1000], "c")).unwrap();
     let expected = read(&other);
-    let done = compact_behind(&known, &CompactOptions::default()).unwrap();
+    let done = compact_after_write(&known, &CompactOptions::default()).unwrap();
     assert_eq!((done.version, done.files_removed), (Some(7), 6));
     assert_eq!(read(&other), expected);
     // It goes on from its own version, whatever came behind that.
     delete(&other, &less("id", 3)).unwrap();
-    assert_eq!(compact_behind(&known, &CompactOptions::default()).unwrap().version, Some(9));
+    assert_eq!(compact_after_write(&known, &CompactOptions::default()).unwrap().version, Some(9));
     assert_eq!(read(&other).len(), expected.len() - 3);
 }
 

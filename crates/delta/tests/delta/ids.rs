@@ -86,7 +86,7 @@ fn every_row_has_an_id_of_its_own() {
 }
 
 #[test]
-fn ids_are_given_behind_those_of_other_writers() {
+fn ids_are_given_after_those_of_other_writers() {
     let (inner, _) = tracked(&[]);
     let other = Arc::clone(&inner);
     let meanwhile = Meanwhile::before(1, &inner, move || drop(put(&table(&other), &rows([3, 20], "other")).unwrap()));

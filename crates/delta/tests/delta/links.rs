@@ -75,7 +75,7 @@ fn vacuum_leaves_what_links_lead_to() {
 }
 
 #[test]
-fn a_table_behind_a_link_is_vacuumed() {
+fn a_table_after_a_link_is_vacuumed() {
     let folder = partitioned();
     let link = folder.path().join("link");
     symlink("table", &link).unwrap();

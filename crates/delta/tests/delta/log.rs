@@ -80,7 +80,7 @@ fn a_writer_that_was_outrun_reads_what_is_new() {
 }
 
 #[test]
-fn expired_entries_go_behind_a_checkpoint() {
+fn expired_entries_go_after_a_checkpoint() {
     let inner = Arc::new(InMemory::new());
     let table = table(&inner);
     let properties = [("delta.logRetentionDuration", "interval 0 seconds"), ("delta.checkpointInterval", "5")];

@@ -89,7 +89,7 @@ fn nothing_is_left_over(inner: &Arc<InMemory>, last: u64) {
 }
 
 #[test]
-fn only_files_that_lose_rows_are_written_anew() {
+fn only_files_that_lose_rows_are_written_again() {
     let inner = Arc::new(InMemory::new());
     let table = three_files(&inner);
     let before = live(&inner, 2);

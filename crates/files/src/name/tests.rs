@@ -62,7 +62,7 @@ fn a_class_never_is_a_slash() {
 }
 
 #[test]
-fn the_end_of_a_prefix_is_behind_all_of_it() {
+fn the_end_of_a_prefix_is_after_all_of_it() {
     assert_eq!(prefix_end(b"ab").as_deref(), Some(&b"ac"[..]));
     assert_eq!(prefix_end(b"a\xff").as_deref(), Some(&b"b"[..]));
     assert_eq!(prefix_end(b"\xff\xff"), None);

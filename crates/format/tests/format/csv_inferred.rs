@@ -73,7 +73,7 @@ const MISFITS: &[(&str, &str, Option<&str>)] = &[
 ];
 
 #[test]
-fn behind_the_sample_and_in_later_files_nothing_is_taken_for_another_value() {
+fn after_the_sample_and_in_later_files_nothing_is_taken_for_another_value() {
     for (sampled, behind, wider) in MISFITS {
         for quote in ["", "\""] {
             let mut case = Case::new(format!("v,n\n{sampled},1\n{quote}{behind}{quote},2\n"));
@@ -96,7 +96,7 @@ fn behind_the_sample_and_in_later_files_nothing_is_taken_for_another_value() {
 }
 
 #[test]
-fn what_is_behind_the_sample_is_what_it_was_in_it() {
+fn what_is_after_the_sample_is_what_it_was_in_it() {
     for (sampled, behind, wider) in MISFITS {
         let all = Case::new(format!("v\n{sampled}\n{behind}\n")).read().unwrap();
         let one = Case::new(format!("v\n{sampled}\n")).read().unwrap();

@@ -313,7 +313,7 @@ fn columns_filter_and_limit() {
 }
 
 #[test]
-fn a_bad_row_behind_the_limit_does_no_harm() {
+fn a_bad_row_after_the_limit_does_no_harm() {
     let mut case = Case::new("a\n1\n2\nx\n").schema("a int64");
     case.request.limit = Some(2);
     assert_eq!(case.rows(), [["1"], ["2"]]);

@@ -324,7 +324,7 @@ fn row_groups_without_a_visible_row_are_not_read() {
 }
 
 #[test]
-fn rows_behind_the_end_are_damage() {
+fn rows_after_the_end_are_damage() {
     let folder = TempDir::new().unwrap();
     let path = written(&folder);
     let error = open(&path, &[3, ROWS], 1).unwrap_err();

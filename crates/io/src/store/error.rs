@@ -86,7 +86,7 @@ pub(crate) fn is_not_partial(error: &StoreError) -> bool {
 
 /// Returns true if a range lies after the object's end, partially or completely. The types that `object_store` has for
 /// it are private, and differ from store to store: a file's, memory's, and an answer with fewer bytes.
-pub(crate) fn is_range_behind_end(error: &StoreError) -> bool {
+pub(crate) fn is_range_after_end(error: &StoreError) -> bool {
     let text = error.to_string();
     text.contains("Requested range was invalid")
         || text.contains("Requested") && text.contains("got")

@@ -10,7 +10,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::error::{is_not_partial, is_range_behind_end, is_range_not_satisfiable, replaced, store_error};
+use super::error::{is_not_partial, is_range_after_end, is_range_not_satisfiable, replaced, store_error};
 use super::kind::{ConditionalParts, RemoteStore, StoreKind};
 use super::local::{open_file, orphaned_files};
 use super::object_info::ObjectInfo;
@@ -411,7 +411,7 @@ impl Object {
     }
 
     fn range_error(&self, error: object_store::Error, range: &Range<u64>) -> Error {
-        if is_range_behind_end(&error) { self.too_short(range, None) } else { store_error(error, &self.url()) }
+        if is_range_after_end(&error) { self.too_short(range, None) } else { store_error(error, &self.url()) }
     }
 
     pub(crate) fn too_short(&self, range: &Range<u64>, size: Option<u64>) -> Error {

@@ -106,7 +106,7 @@ impl DatetimeMaker {
         let (year, month, day) = (whole(year)?, whole(month)?, whole(day)?);
         match self.table {
             // SAFETY: the signature is that of the table's function.
-            Some(table) => made(py, unsafe { (table.date)(year, month, day, table.date_class) }),
+            Some(table) => owned_object(py, unsafe { (table.date)(year, month, day, table.date_class) }),
             None => self.date.call1(py, (year, month, day)),
         }
     }
@@ -121,7 +121,9 @@ impl DatetimeMaker {
             Some(table) => {
                 let (zone, class) = (zone.as_ptr(), table.datetime_class);
                 // SAFETY: the signature is that of the table's function.
-                made(py, unsafe { (table.datetime)(year, month, day, hour, minute, second, micro, zone, class) })
+                owned_object(py, unsafe {
+                    (table.datetime)(year, month, day, hour, minute, second, micro, zone, class)
+                })
             }
             None => self.datetime.call1(py, (year, month, day, hour, minute, second, micro, zone)),
         }
@@ -134,7 +136,7 @@ impl DatetimeMaker {
             Some(table) => {
                 let (zone, class) = (py.None(), table.time_class);
                 // SAFETY: the signature is that of the table's function.
-                made(py, unsafe { (table.time)(hour, minute, second, micro, zone.as_ptr(), class) })
+                owned_object(py, unsafe { (table.time)(hour, minute, second, micro, zone.as_ptr(), class) })
             }
             None => self.time.call1(py, (hour, minute, second, micro)),
         }
@@ -146,7 +148,7 @@ impl DatetimeMaker {
         let (seconds, micros) = (whole(seconds.rem_euclid(DAY_SECONDS))?, whole(micros)?);
         match self.table {
             // SAFETY: the signature is that of the table's function; the values are already normalised.
-            Some(table) => made(py, unsafe { (table.delta)(days, seconds, micros, 0, table.delta_class) }),
+            Some(table) => owned_object(py, unsafe { (table.delta)(days, seconds, micros, 0, table.delta_class) }),
             None => self.delta.call1(py, (days, seconds, micros)),
         }
     }
@@ -160,7 +162,7 @@ fn whole(value: i64) -> PyResult<c_int> {
     c_int::try_from(value).map_err(|_| PyOverflowError::new_err("a time is outside the range of Python"))
 }
 
-fn made(py: Python<'_>, object: *mut PyObject) -> PyResult<Py<PyAny>> {
+fn owned_object(py: Python<'_>, object: *mut PyObject) -> PyResult<Py<PyAny>> {
     if object.is_null() {
         return Err(PyErr::fetch(py));
     }

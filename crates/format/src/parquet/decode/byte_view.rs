@@ -339,7 +339,7 @@ fn make_views(walk: &mut impl NextView, target: &mut [u128]) -> Result<FoundView
         *slot = view;
         has_long |= length > INLINE_BYTES;
     }
-    Ok(walk.made(has_long))
+    Ok(walk.found_views(has_long))
 }
 
 /// The views of the values that are kept, and one after them.
@@ -357,7 +357,7 @@ fn make_kept_views(walk: &mut impl NextView, kept: RowSelection<'_>, target: &mu
             has_long |= piece.bit(row) == 1 && length > INLINE_BYTES;
         }
     }
-    Ok(walk.made(has_long))
+    Ok(walk.found_views(has_long))
 }
 
 /// Goes through values, front to back.
@@ -365,7 +365,8 @@ trait NextView {
     /// The view of the next value, and its length.
     fn next(&mut self) -> Result<(u128, usize)>;
 
-    fn made(&self, has_long: bool) -> FoundViews;
+    /// The result, after the last value.
+    fn found_views(&self, has_long: bool) -> FoundViews;
 }
 
 /// Values with their lengths before them.
@@ -396,7 +397,7 @@ impl NextView for LengthWalk<'_> {
         Ok((view_of(word, length, self.buffer, from), length))
     }
 
-    fn made(&self, has_long: bool) -> FoundViews {
+    fn found_views(&self, has_long: bool) -> FoundViews {
         let cuts_characters = self.cuts_characters || self.data.get(self.at).is_some_and(|byte| is_continuation(*byte));
         FoundViews { end: self.at, has_long, cuts_characters }
     }
@@ -432,7 +433,7 @@ impl NextView for LengthSums<'_> {
         Ok((view_of(word, length, self.buffer, from), length))
     }
 
-    fn made(&self, has_long: bool) -> FoundViews {
+    fn found_views(&self, has_long: bool) -> FoundViews {
         // The following bytes may belong to another array, and start a value as well.
         let cuts_characters = self.cuts_characters || self.data.get(self.at).is_some_and(|byte| is_continuation(*byte));
         FoundViews { end: self.at, has_long, cuts_characters }

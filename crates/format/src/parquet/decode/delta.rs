@@ -25,7 +25,7 @@ pub(crate) fn integers(data: &[u8], width: usize, count: usize) -> Result<PageBy
         4 => each_run(data, count, |values| append_plain::<4>(values, &mut plain)),
         _ => each_run(data, count, |values| append_plain::<8>(values, &mut plain)),
     }?;
-    Ok(made(plain))
+    Ok(PageBytes::Stored(plain.into()))
 }
 
 /// Appends the lowest `WIDTH` bytes of each value.
@@ -55,7 +55,7 @@ pub(crate) fn joined_streams(data: &[u8], width: usize) -> Result<PageBytes> {
             }
         }
     }
-    Ok(made(plain))
+    Ok(PageBytes::Stored(plain.into()))
 }
 
 /// The lengths before a DELTA_LENGTH_BYTE_ARRAY page, at most `count`, and the position of their end. See
@@ -144,11 +144,7 @@ fn prefixed(data: &[u8], count: usize, width: Option<usize>) -> Result<PageBytes
         plain.extend_from_slice(suffix);
         last = begin..plain.len();
     }
-    Ok(made(plain))
-}
-
-fn made(plain: Vec<u8>) -> PageBytes {
-    PageBytes::Stored(plain.into())
+    Ok(PageBytes::Stored(plain.into()))
 }
 
 /// The next `length` bytes.

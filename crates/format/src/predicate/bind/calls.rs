@@ -40,7 +40,7 @@ impl PredicateBinder<'_> {
         match function {
             F::Coalesce => {
                 let values = self.of_one_type(all()?, name(function))?;
-                self.made(FunctionCall::Coalesce, values)
+                self.bound_call(FunctionCall::Coalesce, values)
             }
             F::Lower => self.over_texts(function, FunctionCall::Lower, all()?, arguments.len()),
             F::Upper => self.over_texts(function, FunctionCall::Upper, all()?, arguments.len()),
@@ -85,7 +85,7 @@ impl PredicateBinder<'_> {
                 } else {
                     date_part(part)?
                 };
-                self.made(call, vec![value])
+                self.bound_call(call, vec![value])
             }
         }
     }
@@ -99,7 +99,7 @@ impl PredicateBinder<'_> {
             return Err(Error::invalid(format!("{} can't be cast to {data_type}", words(&value)))
                 .advice("CAST it to another type, such as text"));
         }
-        self.made(FunctionCall::Cast { to, is_lenient }, vec![value])
+        self.bound_call(FunctionCall::Cast { to, is_lenient }, vec![value])
     }
 
     /// The value of the first branch that is true.
@@ -114,7 +114,7 @@ impl PredicateBinder<'_> {
         let mut values = self.of_one_type(values, "CASE")?;
         let otherwise = values.pop();
         let pairs = conditions.into_iter().zip(values).flat_map(|(condition, value)| [condition, value]);
-        self.made(FunctionCall::Case, pairs.chain(otherwise).collect())
+        self.bound_call(FunctionCall::Case, pairs.chain(otherwise).collect())
     }
 
     /// A computed text that matches a pattern.
@@ -122,7 +122,9 @@ impl PredicateBinder<'_> {
         let value = self.scalar(expr, depth)?;
         match class(&value) {
             ComparisonClass::Null => Ok(ConditionNode::Constant(None)),
-            ComparisonClass::Text => fold(ConditionNode::Truth(self.made(FunctionCall::Like(pattern), vec![value])?)),
+            ComparisonClass::Text => {
+                fold(ConditionNode::Truth(self.bound_call(FunctionCall::Like(pattern), vec![value])?))
+            }
             _ => Err(Error::invalid(format!("{} is not text, but LIKE needs text", words(&value)))
                 .advice("CAST it to text: CAST(a AS text) LIKE 'x%'")),
         }
@@ -147,12 +149,12 @@ impl PredicateBinder<'_> {
                 return Err(Error::invalid(message).advice("CAST the value to another type: CAST(a AS text)"));
             }
         }
-        self.made(call, arguments)
+        self.bound_call(call, arguments)
     }
 
     /// A function with the type of its values, or its value if it is one for all rows: an error if it fails for
     /// constants.
-    fn made(&self, call: FunctionCall, arguments: Vec<RowScalar>) -> Result<RowScalar> {
+    fn bound_call(&self, call: FunctionCall, arguments: Vec<RowScalar>) -> Result<RowScalar> {
         let operands = arguments.iter().map(zero_rows).collect::<Result<Vec<_>>>()?;
         let value = call.evaluate(&operands, 0)?;
         if value.is_scalar {
@@ -179,7 +181,7 @@ impl PredicateBinder<'_> {
         };
         let cast = |(value, data_type): (RowScalar, &DataType)| match *data_type == common {
             true => Ok(value),
-            false => self.made(FunctionCall::Cast { to: common.clone(), is_lenient: false }, vec![value]),
+            false => self.bound_call(FunctionCall::Cast { to: common.clone(), is_lenient: false }, vec![value]),
         };
         values.into_iter().zip(&types).map(cast).collect()
     }

@@ -29,7 +29,7 @@ fn chunk(number: usize, len: usize) -> Bytes {
 }
 
 #[test]
-fn bytes_come_in_their_order_behind_those_that_are_there() {
+fn bytes_come_in_their_order_after_those_that_are_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x");
     std::fs::write(&path, b"head").unwrap();

@@ -302,11 +302,11 @@ impl<F: Fn() -> BoxStream<'static, Result<ObjectMeta>>> Listing<F> {
                 Ok(Some(Err(e))) => return Err(e),
                 Err(_) => stalled_error(self.policy.request_time()),
             };
-            self.begin_anew(error).await?;
+            self.begin_again(error).await?;
         }
     }
 
-    async fn begin_anew(&mut self, mut error: Error) -> Result<()> {
+    async fn begin_again(&mut self, mut error: Error) -> Result<()> {
         'attempt: loop {
             if self.attempt >= self.policy.retries {
                 return Err(error);

@@ -29,7 +29,7 @@ fn a_field_of_another_type_is_cut_out() {
 }
 
 #[test]
-fn a_field_far_behind_the_last_keeps_its_number() {
+fn a_field_far_after_the_last_keeps_its_number() {
     // Fields 1 and 16 are wrong; field 30 comes 14 after them.
     let wrong = [&[0x15, 4, 0x39, 0x1c, 0x19, 0x1c, 0x3c][..], &[0x18, 0, 0xf5, 2, 0xe5, 9, 0], &[0, 0, 0]].concat();
     let right = [&[0x15, 4, 0x39, 0x1c, 0x19, 0x1c, 0x3c][..], &[0x05, 60, 9, 0], &[0, 0, 0]].concat();
