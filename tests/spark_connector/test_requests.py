@@ -18,6 +18,10 @@ PARTITIONS, ROWS = 10, 100_000
 NAME = "counted.`s3://bucket/t`"
 #: LIST, `_last_checkpoint` and the one entry of the table, which a second request may be needed for.
 OPENING_READS = 4
+#: A LIST before a commit: the table is still the one that was opened.
+COMMIT_READS = 1
+#: Opening a table of which an earlier version is open: a LIST, and a second one if there are new entries. Own entries are not fetched.
+REOPENING_READS = 2
 
 
 @dataclass
@@ -28,6 +32,15 @@ class Counted:
     bucket: Bucket
     #: Verbs and keys of requests.
     requests: list[tuple[str, str]]
+    #: The rows that it has, and the settings of its store.
+    rows: pa.Table
+    storage: dict[str, str]
+    url = "s3://bucket/t"
+
+    @property
+    def place(self) -> dict[str, str]:
+        """The settings of the store as options of Spark."""
+        return {f"storage.{name}": value for name, value in self.storage.items()}
 
     def during(self, work: Callable[[], object]) -> tuple[int, list[tuple[str, int]]]:
         """The requests of the log, and the data files that are read with the bytes that come of them, while this runs."""
@@ -79,7 +92,7 @@ def counted(spark: SparkSession) -> Iterator[Counted]:
         for name, value in settings.items():
             spark.conf.set(f"spark.sql.catalog.counted.{name}", value)
         bucket.before = before
-        yield Counted(spark, bucket, requests)
+        yield Counted(spark, bucket, requests, rows, place)
         # A catalog keeps the settings that it was made with.
         spark._jsparkSession.sessionState().catalogManager().reset()
         for name in settings:
@@ -119,10 +132,84 @@ def test_an_insert_reads_no_data_file(counted: Counted) -> None:
     first = len(counted.requests)
     log, data = counted.sql(f"INSERT INTO {NAME} VALUES (-1, 0, 'new', NULL)")
     assert data == []
-    # Opened by the statement, before its tasks, by the one task, and for the commit.
-    assert log <= 4 * OPENING_READS
+    assert log <= OPENING_READS + COMMIT_READS
     puts = [key for verb, key in counted.requests[first:] if verb == "PUT"]
     assert [key.split("/")[1] for key in puts] == ["p=0", "_delta_log"]
+
+
+STATEMENTS = {
+    "INSERT": f"INSERT INTO {NAME} VALUES (-1, 0, 'new', NULL)",
+    "tasks": f"INSERT INTO {NAME} SELECT /*+ REPARTITION(4) */ id, 0, 'new', NULL FROM range(8)",
+    "DELETE": f"DELETE FROM {NAME} WHERE id = 70321",
+    "UPDATE": f"UPDATE {NAME} SET text = 'new' WHERE id = 5",
+    "MERGE": (
+        f"MERGE INTO {NAME} t USING (SELECT id FROM range(3, 6)) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET text = 'm'"
+        " WHEN NOT MATCHED THEN INSERT (id, p, text) VALUES (s.id, 0, 'i')"
+    ),
+    "partition": f"INSERT OVERWRITE {NAME} PARTITION (p = 1) SELECT id, 'o', NULL FROM range(10)",
+    "OVERWRITE": f"INSERT OVERWRITE {NAME} SELECT id, 3, 'o', NULL FROM range(10)",
+    "TRUNCATE": f"TRUNCATE TABLE {NAME}",
+}
+
+
+def test_the_steps_of_a_statement_share_one_version(counted: Counted) -> None:
+    """Statements, one after the other: each continues from the version before, and reads no entry of the log again."""
+    spark = counted.spark
+    spark.table(NAME).count()
+    for name, statement in STATEMENTS.items():
+        first = len(counted.requests)
+        log, _ = counted.sql(statement)
+        fetched = [key for verb, key in counted.requests[first:] if verb == "GET" and "_delta_log" in key]
+        assert (name, fetched) == (name, [])
+        assert log <= REOPENING_READS + COMMIT_READS, name
+    assert counted.during(lambda: spark.table(NAME).count()) == (REOPENING_READS, [])
+    assert spark.table(NAME).count() == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"key": "id"}, {"txnAppId": "a", "txnVersion": "1"}])
+def test_saves_continue_from_an_open_version(counted: Counted, options: dict[str, str]) -> None:
+    spark = counted.spark
+    rows = spark.sql("SELECT id, 0 AS p, 'x' AS text, NULL AS s FROM range(5)")
+    rows = rows.selectExpr("id", "p", "text", "CAST(s AS STRUCT<n: BIGINT, words: STRING>) AS s")
+
+    def save() -> None:
+        rows.write.format("lakerace").mode("append").options(**counted.place, **options).save("s3://bucket/t")
+
+    save()
+    log, _ = counted.during(save)
+    # A transaction is looked for in the last version.
+    assert log <= REOPENING_READS + COMMIT_READS + ("txnAppId" in options)
+
+
+def test_entries_of_other_writers_are_read_once(counted: Counted) -> None:
+    spark = counted.spark
+    spark.table(NAME).count()
+    for at in range(6):
+        row = counted.rows.slice(at, 1)
+        lr.copy(row, f"delta:{counted.url}", mode="append", storage_options=counted.storage)
+    first = len(counted.requests)
+    counted.sql(STATEMENTS["INSERT"])
+    fetched = [key for verb, key in counted.requests[first:] if verb == "GET" and "_delta_log" in key]
+    assert len(fetched) == len(set(fetched)) == 6
+    assert spark.table(NAME).count() == ROWS + 7
+
+
+def test_a_table_in_place_of_another_is_another(counted: Counted) -> None:
+    spark, bucket = counted.spark, counted.bucket
+    for versions in (1, 2, 4):
+        counted.sql(f"INSERT INTO {NAME} VALUES (-1, 0, 'new', NULL)")
+        for key in [key for key in bucket.objects if key.startswith("t/")]:
+            del bucket.objects[key]
+        for version in range(versions):
+            rows = pa.table({"other": pa.array([version], pa.int64())})
+            lr.copy(rows, f"delta:{counted.url}", mode="append", storage_options=counted.storage)
+        assert [row.other for row in spark.table(NAME).orderBy("other").collect()] == list(range(versions))
+        counted.sql(f"INSERT INTO {NAME} VALUES (7)")
+        assert spark.table(NAME).count() == versions + 1
+        for key in [key for key in bucket.objects if key.startswith("t/")]:
+            del bucket.objects[key]
+        lr.copy(counted.rows.slice(0, 10), f"delta:{counted.url}", storage_options=counted.storage)
+        assert spark.table(NAME).count() == 10
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ use delta_kernel::transaction::data_layout::DataLayout;
 use delta_kernel::transaction::{
     CommitResult, CreateTable, Transaction, UpdateTable, UpdateTableOperation, WriteState,
 };
-use delta_kernel::{Engine, EngineData, KernelResult, SnapshotRef};
+use delta_kernel::{Engine, EngineData, KernelResult};
 use lakerace_io::option::TABLE_PROPERTY;
 use lakerace_io::{Error, ErrorKind, Result};
 
@@ -45,6 +45,7 @@ use crate::paths::ROOT;
 use crate::protocol::DELETION_VECTORS;
 use crate::protocol::{is_same_but_vectors, upgrade, writable};
 use crate::snapshot::columns::{TableColumns, with_field_ids};
+use crate::table::WrittenVersion;
 use crate::write::evolve::EvolvedSchema;
 use crate::write::fit::TargetColumn;
 pub(crate) use crate::write::fit::TargetColumns;
@@ -171,7 +172,7 @@ pub(crate) fn latest(known: &Snapshot) -> Result<Snapshot> {
 
 enum CommitAttempt {
     /// The version that the entry made, and the entries since the last checkpoint.
-    Done(SnapshotRef, u64),
+    Done(WrittenVersion, u64),
     /// There is nothing to write.
     Nothing,
     /// Another writer's entry has this number.
@@ -252,11 +253,12 @@ impl<S: CommitAction> PendingCommit<S> {
         let mut unanswered = 0;
         for attempt in 1..=ATTEMPTS {
             let outcome = match self.attempt(files) {
-                Ok(CommitAttempt::Done(snapshot, commits)) => {
-                    self.checkpoint(&snapshot, commits);
-                    self.table.set_last_written(Some(&snapshot));
-                    self.log_entry(snapshot.version(), attempt);
-                    return Ok(Some(snapshot.version()));
+                Ok(CommitAttempt::Done(made, commits)) => {
+                    let version = made.version();
+                    let made = self.checkpoint(made, commits);
+                    self.table.set_last_written(Some(made));
+                    self.log_entry(version, attempt);
+                    return Ok(Some(version));
                 }
                 Ok(CommitAttempt::Nothing) => return Ok(None),
                 Ok(CommitAttempt::Taken(version)) => self.is_mine(version).map(|mine| mine.then_some(version)),
@@ -302,7 +304,7 @@ impl<S: CommitAction> PendingCommit<S> {
                 creation = creation.with_transaction_id(load.name.clone(), load.version());
             }
             // The log has a lower protocol than that of the kernel.
-            return attempted(&table, true, |engine| creation.commit(engine));
+            return attempted(&table, None, true, |engine| creation.commit(engine));
         }
         let WriteBase::Existing(snapshot) = &self.base else {
             return Err(Error::conflict("another writer has created the table in the meantime").at(table.location()));
@@ -346,7 +348,7 @@ impl<S: CommitAction> PendingCommit<S> {
         let statistics = stated(files.iter().copied().chain(self.action.written()))?;
         let vectors = self.action.vectors();
         self.more.set(ExtraActions { batches: more, statistics, vectors, tells_changes, gives_ids });
-        attempted(&table, is_view || !self.more.is_empty(), |engine| update.commit(engine))
+        attempted(&table, Some(snapshot), is_view || !self.more.is_empty(), |engine| update.commit(engine))
     }
 
     /// Interprets an error of a commit: the entry exists in spite of it, the commit may be tried again, or neither.
@@ -466,37 +468,46 @@ impl<S: CommitAction> PendingCommit<S> {
         Ok((Box::new(ArrowEngineData::new(batch)), Arc::new(kernel)))
     }
 
-    /// Writes a checkpoint where one is due. A failure does not affect the entry, which is in the log: the next writer
-    /// finds that the checkpoint is missing, and writes it.
-    fn checkpoint(&self, snapshot: &SnapshotRef, commits: u64) {
-        let interval = snapshot.table_properties().checkpoint_interval.map_or(CHECKPOINT_INTERVAL, |n| n.get());
-        if commits >= interval {
-            let written = Snapshot::new(self.table.clone(), Arc::clone(snapshot)).and_then(|version| {
-                let writable = writable(&version, false)?;
-                self.table.kernel(|engine| writable.kernel.checkpoint(engine, None).map(drop))
-            });
-            if written.is_ok() {
-                // Files that can't be removed now will be removed after the next checkpoint.
-                let _ = cleanup::expire(&self.table, snapshot);
-            }
+    /// Writes a checkpoint where one is due: only then is the version opened that the entry made. A failure does not
+    /// affect the entry, which is in the log: the next writer finds that the checkpoint is missing, and writes it.
+    fn checkpoint(&self, made: WrittenVersion, commits: u64) -> WrittenVersion {
+        let (WrittenVersion::Open(kernel) | WrittenVersion::After(kernel, _)) = &made;
+        let interval = kernel.table_properties().checkpoint_interval.map_or(CHECKPOINT_INTERVAL, |n| n.get());
+        if commits < interval {
+            return made;
         }
+        let Ok(version) = self.table.open_written(made.clone()) else { return made };
+        let written = writable(&version, false)
+            .and_then(|writable| self.table.kernel(|engine| writable.kernel.checkpoint(engine, None).map(drop)));
+        if written.is_ok() {
+            // Files that can't be removed now will be removed after the next checkpoint.
+            let _ = cleanup::expire(&self.table, version.kernel());
+        }
+        WrittenVersion::Open(Arc::clone(version.kernel()))
     }
 }
 
-/// Commits a transaction; `has_more`: with actions that it does not know of.
+/// Commits a transaction that follows a version, or creates the table; `has_more`: with actions that it does not know
+/// of.
 fn attempted<S>(
     table: &Table,
+    base: Option<&Snapshot>,
     has_more: bool,
     commit: impl FnOnce(&dyn Engine) -> KernelResult<CommitResult<S>>,
 ) -> Result<CommitAttempt> {
     match table.kernel(|engine| commit(engine))? {
         CommitResult::Committed(committed) => {
             let commits = committed.post_commit_stats().commits_since_checkpoint;
-            let snapshot = match committed.post_commit_snapshot() {
-                Some(snapshot) if !has_more => snapshot.clone(),
-                _ => table.snapshot(Some(VersionSpec::Version(committed.commit_version())))?.kernel().clone(),
+            let version = committed.commit_version();
+            let made = match (committed.post_commit_snapshot(), base) {
+                (Some(snapshot), _) if !has_more => WrittenVersion::Open(Arc::clone(snapshot)),
+                (_, Some(base)) => WrittenVersion::After(Arc::clone(base.kernel()), version),
+                (_, None) => {
+                    let made = table.snapshot(Some(VersionSpec::Version(version)))?;
+                    WrittenVersion::Open(Arc::clone(made.kernel()))
+                }
             };
-            Ok(CommitAttempt::Done(snapshot, commits))
+            Ok(CommitAttempt::Done(made, commits))
         }
         CommitResult::Conflicted(conflicted) => Ok(CommitAttempt::Taken(conflicted.conflict_version())),
         CommitResult::Retryable(retryable) => Err(from_kernel(retryable.error)),

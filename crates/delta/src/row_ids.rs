@@ -9,13 +9,13 @@ use lakerace_format::WriteOptions;
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
+use crate::Snapshot;
 use crate::commit::{PendingCommit, WriteBase};
 use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, RowDependency, change};
 use crate::probe::RowProbe;
 use crate::snapshot::files::TableFile;
 use crate::upsert::by_files;
 use crate::write::{AppTransaction, PendingFile, PublishedFiles, counts, has_transaction, published};
-use crate::{Snapshot, Table, VersionSpec};
 
 /// The column of the file's name, in the form of the log.
 pub const FILE_COLUMN: &str = "_file";
@@ -75,32 +75,34 @@ impl RowStatement {
     }
 }
 
-/// Hides rows of a version by the names of their files and their numbers in these, and makes files the table's, in one commit. A writer that has changed the rows or added others
-/// in the meantime is a conflict. `None` where the table has the transaction already.
+/// Hides rows of a version by the names of their files and their numbers in these, and makes files the table's, in one
+/// commit. A writer that has changed the rows or added others in the meantime is a conflict. `None` where the table has
+/// the transaction already.
 pub fn commit_rows(
-    table: &Table,
-    version: u64,
+    base: &Snapshot,
     files: Vec<PendingFile>,
     hidden: HashMap<String, Vec<u64>>,
     statement: &RowStatement,
     transaction: Option<&AppTransaction>,
 ) -> Result<Option<ChangeOutcome>> {
+    let table = base.table();
     let named = |error: Error| error.at(table.location());
     let published = published(table, files)?;
     if let Some(transaction) = transaction
-        && has_transaction(&table.snapshot(None)?, transaction)?
+        && has_transaction(&table.snapshot_after(base, None)?, transaction)?
     {
         return Ok(None);
     }
-    let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
-    let load = transaction.map(|transaction| counts(&snapshot, transaction)).transpose()?;
-    let removal = RemovalMethod::for_snapshot(&snapshot, false, WriteOptions::default).map_err(named)?;
-    let action = RemovalCommit::new(Box::new(KnownRows { version }), statement.operation(), removal);
+    base.check_in_log()?;
+    let load = transaction.map(|transaction| counts(base, transaction)).transpose()?;
+    let removal = RemovalMethod::for_snapshot(base, false, WriteOptions::default).map_err(named)?;
+    let known = KnownRows { version: base.version() };
+    let action = RemovalCommit::new(Box::new(known), statement.operation(), removal);
     let mut action = action.with_parameters(statement.parameters()).depending(RowDependency::Values);
     let hidden = hidden.into_iter().map(|(name, rows)| (name, rows.into_iter().collect())).collect();
-    action.note(&snapshot.files()?.files, by_files(&snapshot, hidden)?, 1);
+    action.note(&base.files()?.files, by_files(base, hidden)?, 1);
     let mut commit =
-        PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), action).map_err(named)?;
+        PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(base.clone())), action).map_err(named)?;
     commit.counts(load);
     change(&mut commit, published, PublishedFiles::none()).map(Some)
 }

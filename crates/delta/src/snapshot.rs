@@ -18,9 +18,9 @@ use lakerace_io::{Error, ErrorKind, Result};
 
 use self::columns::TableColumns;
 use self::files::{TableFile, TableFiles, list};
-use crate::Table;
 use crate::log::distrust::{damaged_advice, may_be_damage};
 use crate::log::files::{LogFile, LogFileKind};
+use crate::{Table, VersionSpec};
 
 /// The property of a table that names its key: columns, separated by commas.
 pub const KEY_PROPERTY: &str = "lakerace.primaryKey";
@@ -34,13 +34,60 @@ pub struct Snapshot {
     repaired: Arc<OnceLock<SnapshotRef>>,
     columns: Arc<TableColumns>,
     files: Arc<OnceLock<TableFiles>>,
+    /// The files as another object of the table has listed them.
+    known_files: Option<Arc<OnceLock<TableFiles>>>,
+    /// The tag of its entry, if the log was listed and has it.
+    entry_tag: Option<u64>,
+    is_last: bool,
 }
 
 impl Snapshot {
     pub(crate) fn new(table: Table, kernel: SnapshotRef) -> Result<Self> {
         let mode = kernel.table_configuration().column_mapping_mode();
         let columns = Arc::new(TableColumns::new(&kernel.schema(), mode)?);
-        Ok(Self { table, kernel, repaired: Arc::default(), columns, files: Arc::default() })
+        let (entry_tag, is_last) = (table.entry_tag(kernel.version()), kernel.is_built_as_latest());
+        let (repaired, files) = (Arc::default(), Arc::default());
+        Ok(Self { table, kernel, repaired, columns, files, known_files: None, entry_tag, is_last })
+    }
+
+    /// The same version for another object of its table, such as that of another job. Sends no request.
+    pub fn in_table(&self, table: &Table) -> Result<Self> {
+        let known = if self.files.get().is_some() { Some(&self.files) } else { self.known_files.as_ref() };
+        Ok(Self {
+            table: table.sharing_log(&self.table)?,
+            kernel: Arc::clone(self.kernel()),
+            repaired: Arc::default(),
+            files: Arc::default(),
+            known_files: known.map(Arc::clone),
+            ..self.clone()
+        })
+    }
+
+    /// Checks before a commit that the log still has this version: a table that was dropped and created again is another one.
+    /// A LIST.
+    pub(crate) fn check_in_log(&self) -> Result<()> {
+        if self.entry_tag.is_none() {
+            // The log has no entry of it any more, only a checkpoint.
+            return self.table.snapshot(Some(VersionSpec::Version(self.version()))).map(drop);
+        }
+        match self.table.has_newer(self)? {
+            Some(_) => Ok(()),
+            None => {
+                let message =
+                    format!("version {} is no longer in the log: the table was replaced or removed", self.version());
+                Err(Error::conflict(message).at(self.table.location()).advice("run it again"))
+            }
+        }
+    }
+
+    /// The same version, of which is known that it is the last one.
+    pub(crate) fn into_last(self) -> Self {
+        Self { is_last: true, ..self }
+    }
+
+    /// The tag of its entry; `None` if the log does not have the entry any more.
+    pub(crate) fn entry_tag(&self) -> Option<u64> {
+        self.entry_tag
     }
 
     /// Its number.
@@ -50,7 +97,7 @@ impl Snapshot {
 
     /// Returns true if it was the last version when it was opened without a number.
     pub(crate) fn is_last(&self) -> bool {
-        self.kernel.is_built_as_latest()
+        self.is_last
     }
 
     /// Its table.
@@ -136,11 +183,20 @@ impl Snapshot {
             return Ok(files);
         }
         let version = self.version();
-        let listed = self.replay(|| list(self)).map_err(|error| self.with_location(error))?;
+        let listed = match self.known_files.as_ref().and_then(|known| known.get()) {
+            Some(known) => known.in_table(&self.table),
+            None => self.replay(|| list(self)),
+        };
+        let listed = listed.map_err(|error| self.with_location(error))?;
         self.table.job().check()?;
         // Another thread may have been faster; both lists are the same.
         let _ = self.files.set(listed);
         self.files.get().ok_or_else(|| Error::internal(format!("the files of version {version} are gone")))
+    }
+
+    /// The number of files, where they have been listed.
+    pub fn listed_file_count(&self) -> Option<usize> {
+        self.files.get().map(|files| files.files.len())
     }
 
     /// The number of files.

@@ -1,20 +1,21 @@
 //! A table by its place.
 
+use std::cmp::Ordering;
 use std::sync::{Arc, Mutex};
 
 use delta_kernel::history_manager::{HistoryCommitType, latest_version_as_of};
-use delta_kernel::{KernelResult, SnapshotRef};
+use delta_kernel::{Engine, KernelResult, SnapshotRef};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Job, JobStore, Location, Object, Result, StorageOptions};
+use url::Url;
 
 use crate::condition_parser::ConditionParser;
 use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
 use crate::log::distrust::DamagedLogFiles;
 use crate::log::files as log_files;
-use crate::paths::LOG;
-use crate::paths::TablePaths;
+use crate::paths::{LOG, ROOT, TablePaths};
 use crate::{Snapshot, VersionSpec};
 
 /// The advice on a version that does not exist.
@@ -33,7 +34,26 @@ struct TableCore {
     /// Parses the table's constraints.
     condition_parser: Option<ConditionParser>,
     /// The version that the last write through it has made.
-    last_written: Mutex<Option<SnapshotRef>>,
+    last_written: Mutex<Option<WrittenVersion>>,
+}
+
+/// A version that a write has made.
+#[derive(Clone)]
+pub(crate) enum WrittenVersion {
+    /// It is open.
+    Open(SnapshotRef),
+    /// It follows an open version and has this number.
+    After(SnapshotRef, u64),
+}
+
+impl WrittenVersion {
+    /// Its number.
+    pub fn version(&self) -> u64 {
+        match self {
+            Self::Open(kernel) => kernel.version(),
+            Self::After(_, version) => *version,
+        }
+    }
 }
 
 impl Table {
@@ -53,8 +73,17 @@ impl Table {
     fn named(store: JobStore, root: Path, place: String, storage: &StorageOptions) -> Result<Self> {
         let job = store.job.clone();
         let paths = Arc::new(TablePaths { store, root, place, storage: storage.clone() });
-        let engine = TableEngine::new(&paths)?;
+        let engine = TableEngine::new(&paths, None)?;
         let inner = TableCore { paths, engine, job, condition_parser: None, last_written: Mutex::default() };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The same table. It shares the files of the log that another object of the table has fetched.
+    pub(crate) fn sharing_log(&self, other: &Self) -> Result<Self> {
+        let (paths, job) = (Arc::clone(&self.inner.paths), self.inner.job.clone());
+        let engine = TableEngine::new(&paths, Some(&other.inner.engine))?;
+        let condition_parser = self.inner.condition_parser;
+        let inner = TableCore { paths, engine, job, condition_parser, last_written: Mutex::default() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -154,6 +183,53 @@ impl Table {
         Snapshot::new(self.clone(), built).map_err(|error| error.at(self.location()))
     }
 
+    /// A version (`None`: the last one), where another object of the table has opened one before. That one itself needs no
+    /// request. A later one needs a LIST, and of the log only the entries after it. Other versions are opened as by
+    /// [`Self::snapshot`], also where the log does not continue from the known version.
+    ///
+    /// # Errors
+    /// As those of [`Self::snapshot`].
+    pub fn snapshot_after(&self, known: &Snapshot, version: Option<u64>) -> Result<Snapshot> {
+        self.inner.job.check()?;
+        let known = known.in_table(self)?;
+        let whole = || self.snapshot(version.map(VersionSpec::Version));
+        match version.map(|version| version.cmp(&known.version())) {
+            Some(Ordering::Equal) => return Ok(known),
+            Some(Ordering::Less) => return whole(),
+            Some(Ordering::Greater) | None => {}
+        }
+        let later = match (known.table().has_newer(&known)?, version) {
+            (Some(false), None) => return Ok(known.into_last()),
+            (Some(true), None) => known.table().latest_after(&known),
+            (Some(true), Some(version)) => {
+                known.table().open_written(WrittenVersion::After(Arc::clone(known.kernel()), version))
+            }
+            (Some(false), Some(_)) | (None, _) => return whole(),
+        };
+        // Opened as a whole, a version is read around damage, and an error says what is missing.
+        later.or_else(|_| whole())
+    }
+
+    /// Returns true if the log has entries after a version; `None` if it lacks the entry of that version or has another one in
+    /// its place. A LIST.
+    pub(crate) fn has_newer(&self, known: &Snapshot) -> Result<Option<bool>> {
+        let version = known.version();
+        let from = Url::parse(&format!("{ROOT}{LOG}/{version:020}")).map_err(Error::unexpected)?;
+        let listed = self.kernel(|engine| {
+            engine.storage_handler().list_from(&from)?.map(|file| Ok(file?.location)).collect::<KernelResult<Vec<_>>>()
+        });
+        // Where nothing can be listed, opening the table as a whole gives the error.
+        let Ok(listed) = listed else { return Ok(None) };
+        let numbers = listed.iter().filter_map(|url| {
+            let number = url.path().rsplit('/').next()?.strip_suffix(".json")?;
+            number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.parse::<u64>().ok())?
+        });
+        let numbers: Vec<u64> = numbers.collect();
+        let is_same =
+            numbers.contains(&version) && known.entry_tag().is_some() && known.entry_tag() == self.entry_tag(version);
+        Ok(is_same.then(|| numbers.iter().any(|number| *number > version)))
+    }
+
     /// The last version, where `known` is an older one: only the new part of the log is read.
     pub(crate) fn latest_after(&self, known: &Snapshot) -> Result<Snapshot> {
         self.inner.job.check()?;
@@ -163,14 +239,30 @@ impl Table {
     }
 
     /// Records the version that the last write through this table has made; `None` where it is not known exactly.
-    pub(crate) fn set_last_written(&self, version: Option<&SnapshotRef>) {
-        *lock(&self.inner.last_written) = version.map(Arc::clone);
+    pub(crate) fn set_last_written(&self, version: Option<WrittenVersion>) {
+        *lock(&self.inner.last_written) = version;
     }
 
-    /// The version that the last write through this table has made, opened without a request; other writers may have made later ones.
+    /// The version that the last write through this table has made, by a LIST at most; other writers may have made
+    /// later ones.
     pub(crate) fn last_written(&self) -> Result<Option<Snapshot>> {
-        let version = lock(&self.inner.last_written).clone();
-        version.map(|kernel| Snapshot::new(self.clone(), kernel)).transpose().map_err(|error| error.at(self.location()))
+        let written = lock(&self.inner.last_written).clone();
+        written.map(|version| self.open_written(version)).transpose()
+    }
+
+    /// Opens a version that a write through this table has made. Its entry is not fetched.
+    pub(crate) fn open_written(&self, written: WrittenVersion) -> Result<Snapshot> {
+        let kernel = match written {
+            WrittenVersion::Open(kernel) => kernel,
+            WrittenVersion::After(before, version) => {
+                let builder = delta_kernel::Snapshot::builder_from(before).at_version(version);
+                match self.kernel(|engine| builder.build(engine)) {
+                    Ok(kernel) => kernel,
+                    Err(_) => return self.snapshot(Some(VersionSpec::Version(version))),
+                }
+            }
+        };
+        Snapshot::new(self.clone(), kernel).map_err(|error| error.at(self.location()))
     }
 
     /// The last version at a point in time: the kernel's answer where the table keeps times in its entries, else by the

@@ -43,14 +43,32 @@ pub(crate) fn table_at(location: &Location, storage: &StorageOptions, job: &Job)
     Table::at(location, storage, job)?.with_condition_parser(parse_constraint)
 }
 
+/// The version that a read is for, opened where another one of the table is open.
+pub(crate) fn open_after(name: &str, options: &ReadOptions, known: &Snapshot, job: &Job) -> Result<DeltaSource> {
+    check_format(name, options)?;
+    let at = options.at.as_deref().map(str::parse::<VersionSpec>).transpose()?;
+    let table = open_table(name, &options.storage, job)?;
+    let snapshot = match at {
+        None => table.snapshot_after(known, None)?,
+        Some(VersionSpec::Version(version)) => table.snapshot_after(known, Some(version))?,
+        Some(VersionSpec::Timestamp(_)) => table.snapshot(at)?,
+    };
+    DeltaSource::open(snapshot)
+}
+
 /// The version that a read is for, opened.
 pub(crate) fn open(location: &Location, options: &ReadOptions, job: &Job) -> Result<DeltaSource> {
-    if options.format.is_some() {
-        return Err(Error::usage("it is a Delta table, which has its own format")
-            .at(location.as_str())
-            .advice(format!("omit {INPUT_FORMAT}: its files alone do not make up its rows")));
-    }
+    check_format(location.as_str(), options)?;
     DeltaSource::open(snapshot(location, options, job)?)
+}
+
+fn check_format(location: &str, options: &ReadOptions) -> Result<()> {
+    match options.format {
+        None => Ok(()),
+        Some(_) => Err(Error::usage("it is a Delta table, which has its own format")
+            .at(location)
+            .advice(format!("omit {INPUT_FORMAT}: its files alone do not make up its rows"))),
+    }
 }
 
 fn snapshot(location: &Location, options: &ReadOptions, job: &Job) -> Result<Snapshot> {

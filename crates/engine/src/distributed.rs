@@ -12,6 +12,7 @@ use lakerace_format::{Expr, WriteOptions, Written};
 use lakerace_io::object_store::path::Path as ObjectPath;
 use lakerace_io::{Error, ErrorKind, IfExists, Job, Location, Output, Result, StorageOptions};
 
+use crate::OpenVersion;
 use crate::delta::{LOG, is_table, named, open_table, table_at};
 
 /// The infix of names of folders that hold files for a while.
@@ -54,17 +55,39 @@ impl SharedTable {
         if !is_table(&store, &path)? {
             return Ok(None);
         }
-        let snapshot = match table_at(&location, storage, job)?.snapshot(None) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            other => other?,
-        };
-        Ok(Some(Self {
+        match table_at(&location, storage, job)?.snapshot(None) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            other => Ok(Some(Self::new(other?))),
+        }
+    }
+
+    /// The last version of a table of which a version is open: only the log after that one is read. `None` where there
+    /// is no Delta table any more.
+    pub fn find_after(name: &str, known: &OpenVersion, storage: &StorageOptions, job: &Job) -> Result<Option<Self>> {
+        match open_table(name, storage, job)?.snapshot_after(known.snapshot(), None) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            other => Ok(Some(Self::new(other?))),
+        }
+    }
+
+    /// The table at a version that is open.
+    pub fn at(version: &OpenVersion) -> Self {
+        Self::new(version.snapshot().clone())
+    }
+
+    fn new(snapshot: Snapshot) -> Self {
+        Self {
             version: snapshot.version(),
             schema: SchemaRef::clone(snapshot.schema()),
             key: snapshot.key(),
             partition_by: snapshot.partition_columns(),
             snapshot,
-        }))
+        }
+    }
+
+    /// The version that files are written for.
+    pub fn open_version(&self) -> OpenVersion {
+        OpenVersion::new(self.snapshot.clone())
     }
 
     /// The schema from the table's log, as JSON: with the metadata of columns.
@@ -109,9 +132,15 @@ impl SharedTable {
         storage: &StorageOptions,
         job: &Job,
     ) -> Result<Self> {
-        if let Some(found) = Self::find(name, storage, job)? {
-            return Ok(found);
+        match Self::find(name, storage, job)? {
+            Some(found) => Ok(found),
+            None => Self::make(name, schema, new, storage, job),
         }
+    }
+
+    /// Creates a table without rows where none exists, provided that the name starts with `delta:`. One that another
+    /// process has made in the meantime is taken.
+    pub fn make(name: &str, schema: &SchemaRef, new: &NewTable, storage: &StorageOptions, job: &Job) -> Result<Self> {
         if named(name).is_none() {
             return Err(Error::not_found("no Delta table exists here")
                 .at(name)
@@ -127,12 +156,11 @@ impl SharedTable {
             load_name: None,
             resumes: false,
         };
-        match DeltaSink::create(&open_table(name, storage, job)?, schema, &write).and_then(|sink| sink.finish()) {
-            // Another process has made it in the meantime.
-            Err(error) if error.kind() != ErrorKind::Conflict => return Err(error),
-            _ => {}
+        let table = open_table(name, storage, job)?;
+        match DeltaSink::create(&table, schema, &write).and_then(|sink| sink.finish()) {
+            Err(error) if error.kind() != ErrorKind::Conflict => Err(error),
+            _ => table.snapshot(None).map(Self::new),
         }
-        Self::find(name, storage, job)?.ok_or_else(|| Error::internal("a table that was made is gone").at(name))
     }
 }
 
@@ -226,69 +254,51 @@ fn is_data_file(name: &str) -> bool {
 }
 
 /// Starts to write files for a version of a table.
-pub fn table_writer(
-    name: &str,
-    version: u64,
-    schema: &SchemaRef,
-    options: &WriteOptions,
-    storage: &StorageOptions,
-    job: &Job,
-) -> Result<TableFileWriter> {
-    TableFileWriter::begin(&open_table(name, storage, job)?, version, schema, options)
+pub fn table_writer(base: &OpenVersion, schema: &SchemaRef, options: &WriteOptions) -> Result<TableFileWriter> {
+    TableFileWriter::begin(base.snapshot(), schema, options)
 }
 
 /// Does the part of an upsert into a version of a table that has these rows, of which no other part has a key.
-pub fn upsert_part(
-    name: &str,
-    version: u64,
-    rows: SourceRows,
-    options: &RowOptions,
-    storage: &StorageOptions,
-    job: &Job,
-) -> Result<UpsertPart> {
-    lakerace_delta::upsert_part(&open_table(name, storage, job)?, version, rows, options)
+pub fn upsert_part(base: &OpenVersion, rows: SourceRows, options: &RowOptions) -> Result<UpsertPart> {
+    lakerace_delta::upsert_part(base.snapshot(), rows, options)
 }
 
 /// Commits the parts of an upsert, in one commit. Nothing changes where the table has the transaction already.
-#[expect(clippy::too_many_arguments, reason = "a job, its store and its table beside what is committed")]
 pub fn commit_upsert(
-    name: &str,
-    version: u64,
+    base: &OpenVersion,
     parts: Vec<UpsertPart>,
     keys: PartKeys,
     options: &RowOptions,
     transaction: Option<&AppTransaction>,
-    storage: &StorageOptions,
-    job: &Job,
 ) -> Result<ChangeOutcome> {
-    lakerace_delta::commit_upsert(&open_table(name, storage, job)?, version, parts, keys, options, transaction)
+    lakerace_delta::commit_upsert(base.snapshot(), parts, keys, options, transaction)
 }
 
 /// Commits files, in one commit, in place of the rows that are `replaced`. `None` where the table has the transaction
 /// already.
 pub fn commit_files(
-    name: &str,
-    version: u64,
+    base: &OpenVersion,
     files: Vec<PendingFile>,
     replaced: Replaced,
     transaction: Option<&AppTransaction>,
-    storage: &StorageOptions,
-    job: &Job,
 ) -> Result<Option<Written>> {
-    lakerace_delta::commit_files(&open_table(name, storage, job)?, version, files, replaced, transaction)
+    lakerace_delta::commit_files(base.snapshot(), files, replaced, transaction)
 }
 
 /// Makes files the table's and hides rows of a version, by the names of their files and their numbers, in one commit.
 pub fn commit_rows(
-    name: &str,
-    version: u64,
+    base: &OpenVersion,
     files: Vec<PendingFile>,
     hidden: HashMap<String, Vec<u64>>,
     statement: &RowStatement,
-    storage: &StorageOptions,
-    job: &Job,
 ) -> Result<Option<ChangeOutcome>> {
-    lakerace_delta::commit_rows(&open_table(name, storage, job)?, version, files, hidden, statement, None)
+    lakerace_delta::commit_rows(base.snapshot(), files, hidden, statement, None)
+}
+
+/// Removes all rows of a table of which a version is open. Returns the version that it has made; `None` where there were
+/// no rows.
+pub fn truncate(base: &OpenVersion) -> Result<Option<u64>> {
+    lakerace_delta::truncate(base.snapshot())
 }
 
 /// Removes files that are not to be the table's.

@@ -65,7 +65,7 @@ pub use copy::{check_target, copy, plan_copy, plan_write, write};
 pub use diff::{DIFF_CHANGE, DIFF_COLUMNS, DIFF_MEMORY_BYTES, Diff, DiffOptions, RowDiff};
 pub use distributed::{
     NewTable, SharedTable, commit_files, commit_rows, commit_upsert, discard_files, drop_table, remove_empty_table,
-    remove_staged, remove_staged_file, staging_folder, table_writer, upsert_part,
+    remove_staged, remove_staged_file, staging_folder, table_writer, truncate, upsert_part,
 };
 pub use dry_run::DryRun;
 pub use explain::{Alternative, Explain};
@@ -97,7 +97,7 @@ pub use lakerace_io::{
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
 pub use maintain::{
     CompactOptions, alter, alter_announced, change_ranges, changes, compact, history, layout, parse_duration,
-    parse_new_columns, plan_compact, restore, truncate, vacuum, verify,
+    parse_new_columns, plan_compact, restore, vacuum, verify,
 };
 pub use options::{CopyOptions, LoadOptions, ReadOptions, Since};
 pub use place_scope::JobPlaces;

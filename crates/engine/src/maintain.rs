@@ -145,12 +145,6 @@ pub fn parse_new_columns(text: &str) -> Result<Vec<Field>> {
     Ok(schema.fields().iter().map(|field| Field::clone(field)).collect())
 }
 
-/// Removes all rows of a Delta table of which `version` is known. Returns the version that it has made; `None` where
-/// there were no rows.
-pub fn truncate(table: &str, version: u64, storage: &StorageOptions, job: &Job) -> Result<Option<u64>> {
-    lakerace_delta::truncate(&open_table(table, storage, job)?, version)
-}
-
 /// The order of rows that these columns ask for; naming both is an error.
 pub fn layout(sort_by: Vec<String>, zorder: Vec<String>) -> Result<Layout> {
     match (sort_by.is_empty(), zorder.is_empty()) {

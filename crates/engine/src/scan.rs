@@ -14,6 +14,7 @@ use crate::column_item::ColumnItem;
 use crate::computed_columns::{ColumnProjection, RequestedColumns, with_column_advice};
 use crate::database::{self, KnownTypes};
 use crate::dataset::{self, OpenedLocation};
+use crate::delta;
 use crate::explain::Explain;
 use crate::explain::row_filters;
 use crate::filter::parse_filter;
@@ -69,6 +70,19 @@ impl Scan {
         // A table's log has its schema; the schema of files is that of their footers.
         let limit = if opened.version.is_some() { Some(0) } else { options.limit };
         let options = ReadOptions { limit, ..options.clone() };
+        Self::plan_opened(location, opened, &options, texts, ScopeCheck::Source, job)
+    }
+
+    /// Describes a Delta table like [`Self::describe`], where a version of it is open: only the log after that one is
+    /// read.
+    ///
+    /// # Errors
+    /// As those of [`Self::open`].
+    pub fn describe_after(location: &str, options: &ReadOptions, known: &OpenVersion, job: &Job) -> Result<Self> {
+        let texts = ScanTexts::parse(location, options)?;
+        let source = delta::open_after(location, options, known.snapshot(), job)?;
+        let opened = OpenedLocation { version: Some(source.snapshot().clone()), source: Arc::new(source) };
+        let options = ReadOptions { limit: Some(0), ..options.clone() };
         Self::plan_opened(location, opened, &options, texts, ScopeCheck::Source, job)
     }
 

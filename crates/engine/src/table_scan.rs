@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use arrow::datatypes::SchemaRef;
-use lakerace_delta::{DeltaSource, ScannedVersion, Snapshot, TableScan, TableTask};
+use lakerace_delta::{DeltaSource, ScannedVersion, Snapshot, TableScan, TableTask, VersionSpec};
 use lakerace_format::{Batches, Extremes, FieldPaths, ReadRequest, Source};
-use lakerace_io::{Job, Result};
+use lakerace_io::{Job, Result, StorageOptions};
 
 use crate::ReadOptions;
 use crate::column_item::plain_names;
@@ -22,6 +22,29 @@ pub struct OpenVersion {
 impl OpenVersion {
     pub(crate) fn new(snapshot: Snapshot) -> Self {
         Self { snapshot }
+    }
+
+    /// Opens a version of a Delta table for a job. Where `known` is a version of it that is open, only the log after
+    /// that one is read, and nothing if it is this one.
+    ///
+    /// # Errors
+    /// `NotFound` where there is no table, or no such version any more.
+    pub fn open(name: &str, version: u64, known: Option<&Self>, storage: &StorageOptions, job: &Job) -> Result<Self> {
+        let table = open_table(name, storage, job)?;
+        let opened = match known {
+            Some(known) => table.snapshot_after(&known.snapshot, Some(version)),
+            None => table.snapshot(Some(VersionSpec::Version(version))),
+        };
+        opened.map(Self::new)
+    }
+
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The number of files, where they have been listed.
+    pub fn listed_file_count(&self) -> Option<usize> {
+        self.snapshot.listed_file_count()
     }
 
     /// Its number.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use lakerace::{
-    AppTransaction, ErrorKind, FieldPaths, Job, NewTable, PendingFile, ReadOptions, Replaced, RowStatement,
-    RowStatementKind, Scan, SharedTable, StorageOptions, TableTask, WriteOptions, commit_files, commit_rows,
-    discard_files, read_table_task, table_writer,
+    AppTransaction, ErrorKind, FieldPaths, Job, NewTable, OpenVersion, PendingFile, ReadOptions, Replaced, Requests,
+    RowStatement, RowStatementKind, Scan, SharedTable, StorageOptions, TableTask, WriteOptions, commit_files,
+    commit_rows, discard_files, read_table_task, table_writer,
 };
 
 fn batch(ids: impl IntoIterator<Item = i64>) -> RecordBatch {
@@ -36,17 +36,21 @@ impl Place {
         SharedTable::find_or_make(&self.name, &schema, &NewTable::default(), &self.storage, &self.job).unwrap()
     }
 
+    fn at(&self, version: u64) -> OpenVersion {
+        OpenVersion::open(&self.name, version, None, &self.storage, &self.job).unwrap()
+    }
+
     /// Files of one writer, as they cross between processes.
     fn files(&self, version: u64, ids: impl IntoIterator<Item = i64>) -> Vec<PendingFile> {
         let (rows, options) = (batch(ids), WriteOptions::default());
-        let mut writer = table_writer(&self.name, version, &rows.schema(), &options, &self.storage, &self.job).unwrap();
+        let mut writer = table_writer(&self.at(version), &rows.schema(), &options).unwrap();
         writer.write(&rows).unwrap();
         let text = serde_json::to_string(&writer.finish().unwrap()).unwrap();
         serde_json::from_str(&text).unwrap()
     }
 
     fn commit(&self, version: u64, files: Vec<PendingFile>, replaced: Replaced) -> Option<u64> {
-        let done = commit_files(&self.name, version, files, replaced, None, &self.storage, &self.job).unwrap();
+        let done = commit_files(&self.at(version), files, replaced, None).unwrap();
         done.and_then(|written| written.version)
     }
 
@@ -121,7 +125,7 @@ fn a_transaction_counts_once() {
     let run = |number| {
         let transaction = AppTransaction { name: "load".to_owned(), number };
         let files = place.files(version, [number as i64]);
-        commit_files(&place.name, version, files, Replaced::Nothing, Some(&transaction), &place.storage, &place.job)
+        commit_files(&place.at(version), files, Replaced::Nothing, Some(&transaction))
     };
     assert_eq!(run(1).unwrap().unwrap().version, Some(1));
     assert!(run(1).unwrap().is_none());
@@ -143,9 +147,7 @@ fn rows_are_hidden_by_their_ids() {
         ids.sort_unstable();
         assert_eq!(ids, found);
         let files = place.files(version, [100 + divisor]);
-        let changed = commit_rows(&place.name, version, files, hidden(&rows), &statement(), &place.storage, &place.job)
-            .unwrap()
-            .unwrap();
+        let changed = commit_rows(&place.at(version), files, hidden(&rows), &statement()).unwrap().unwrap();
         assert_eq!(changed.hidden, found.len() as u64);
         version = changed.written.version.unwrap();
         left = rest;
@@ -168,13 +170,11 @@ fn rows_that_came_or_changed_meanwhile_are_a_conflict() {
     place.commit(1, place.files(1, [50]), Replaced::Nothing);
     let conflict = |rows: &[(i64, String, u64)], version| {
         let files = place.files(version, [99]);
-        commit_rows(&place.name, version, files, hidden(rows), &statement(), &place.storage, &place.job)
-            .unwrap_err()
-            .kind()
+        commit_rows(&place.at(version), files, hidden(rows), &statement()).unwrap_err().kind()
     };
     assert_eq!(conflict(&rows, 1), ErrorKind::Conflict);
     let rows = place.with_ids(2, "id < 3");
-    commit_rows(&place.name, 2, Vec::new(), hidden(&rows[..1]), &statement(), &place.storage, &place.job).unwrap();
+    commit_rows(&place.at(2), Vec::new(), hidden(&rows[..1]), &statement()).unwrap();
     assert_eq!(conflict(&rows, 2), ErrorKind::Conflict);
     assert_eq!(place.ids(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 50]);
     assert_eq!(place.data_files(), 2);
@@ -192,8 +192,7 @@ fn an_overwrite_replaces_the_partitions_of_its_files() {
     let table = SharedTable::find_or_make(&place.name, &schema, &new, &place.storage, &place.job).unwrap();
     let write = |ids: [i64; 2]| {
         let options = WriteOptions::default();
-        let mut writer =
-            table_writer(&place.name, table.version, &schema, &options, &place.storage, &place.job).unwrap();
+        let mut writer = table_writer(&place.at(table.version), &schema, &options).unwrap();
         writer.write(&rows(ids)).unwrap();
         writer.finish().unwrap()
     };
@@ -207,8 +206,7 @@ fn an_overwrite_replaces_the_partitions_of_its_files() {
     let last = place.commit(table.version, write([3, 3]), only("part > 2")).unwrap();
     assert_eq!(place.ids(), [1, 2, 3, 3]);
     for (text, kind) in [("part = 2", ErrorKind::Invalid), ("id = 3", ErrorKind::Unsupported)] {
-        let (storage, job) = (&place.storage, &place.job);
-        let refused = commit_files(&place.name, table.version, write([3, 4]), only(text), None, storage, job);
+        let refused = commit_files(&place.at(table.version), write([3, 4]), only(text), None);
         assert_eq!(refused.unwrap_err().kind(), kind, "{text}");
     }
     // Without rows, by the version that the statement has read.
@@ -216,4 +214,47 @@ fn an_overwrite_replaces_the_partitions_of_its_files() {
     assert_eq!(place.commit(last, Vec::new(), only("part < 3")), Some(last + 1));
     assert_eq!(place.ids(), [3, 3]);
     assert_eq!(place.commit(last + 1, Vec::new(), only("part < 3")), None);
+}
+
+#[test]
+fn a_version_that_is_open_is_read_once() {
+    let place = Place::new();
+    let opened = place.make().open_version();
+    place.commit(0, place.files(0, 0..10), Replaced::Nothing);
+    place.commit(1, place.files(1, 10..20), Replaced::Nothing);
+    let job = Job::default();
+    let again = OpenVersion::open(&place.name, 0, Some(&opened), &place.storage, &job).unwrap();
+    assert_eq!((again.version(), job.meter().counts().requests), (0, Requests::default()));
+    let later = OpenVersion::open(&place.name, 2, Some(&opened), &place.storage, &job).unwrap();
+    assert_eq!((later.version(), later.file_count().unwrap()), (2, 2));
+    let last = SharedTable::find_after(&place.name, &opened, &place.storage, &job).unwrap().unwrap();
+    assert_eq!((last.version, last.open_version().file_count().unwrap()), (2, 2));
+    // An earlier version than the open one, and one that does not exist.
+    let open = |version| OpenVersion::open(&place.name, version, Some(&later), &place.storage, &job);
+    assert_eq!(open(1).unwrap().file_count().unwrap(), 1);
+    assert_eq!(open(3).err().unwrap().kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_table_that_was_replaced_is_opened_as_a_whole() {
+    let place = Place::new();
+    place.make();
+    let files = place.files(0, 0..10);
+    place.commit(0, files, Replaced::Nothing);
+    let (first, opened) = (place.at(0), place.at(1));
+    let waiting = place.files(1, 10..20);
+    lakerace::drop_table(&place.name, &place.storage, &place.job).unwrap();
+    // No table, one of fewer versions, and one with as many.
+    let last = || SharedTable::find_after(&place.name, &opened, &place.storage, &place.job).unwrap();
+    assert!(last().is_none());
+    place.make();
+    assert_eq!((last().unwrap().version, last().unwrap().open_version().file_count().unwrap()), (0, 0));
+    let other = SharedTable::find_after(&place.name, &first, &place.storage, &place.job).unwrap().unwrap();
+    assert_ne!(other.open_version().table_id(), first.table_id());
+    place.commit(0, place.files(0, 50..60), Replaced::Nothing);
+    assert_ne!(last().unwrap().open_version().table_id(), opened.table_id());
+    // What was written for the old table does not get into the new one.
+    let error = commit_files(&opened, waiting, Replaced::Nothing, None).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(place.ids(), (50..60).collect::<Vec<_>>());
 }

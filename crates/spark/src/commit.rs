@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace::{
-    AppTransaction, Batches, CopyOptions, Error, Job, NewTable, OnDuplicate, PARQUET, PartKeys, PendingFile,
-    ReadOptions, Replaced, Result, RowOptions, RowStatement, RowStatementKind, Scan, SharedTable, SourceRows,
-    UpsertOptions, UpsertPart, WriteMode, WriteOptions, Written, check_target, commit_files, commit_rows,
+    AppTransaction, Batches, CopyOptions, Error, Job, NewTable, OnDuplicate, OpenVersion, PARQUET, PartKeys,
+    PendingFile, ReadOptions, Replaced, Result, RowOptions, RowStatement, RowStatementKind, Scan, SharedTable,
+    SourceRows, UpsertOptions, UpsertPart, WriteMode, WriteOptions, Written, check_target, commit_files, commit_rows,
     commit_upsert, discard_files, remove_empty_table, remove_staged, remove_staged_file, staging_folder,
 };
 use serde_json::Value;
@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::arrow_type::{arrow_schema, arrow_schema_of_table};
 use crate::call::{RECORD, UNIT};
 use crate::fit::fitted_schema;
+use crate::open_versions;
 use crate::settings::SparkSettings;
 use crate::spark_type::spark_schema_of_table;
 
@@ -25,7 +26,7 @@ use crate::spark_type::spark_schema_of_table;
 pub(crate) fn target(location: &str, options: &str) -> Result<String> {
     let settings = SparkSettings::parse(options)?;
     let join = |names: Vec<String>| names.join(&UNIT.to_string());
-    let table = SharedTable::find(location, &settings.storage(), &settings.job()?)?;
+    let table = open_versions::last(location, &settings, &settings.job()?)?;
     let settings = match &table {
         None => settings,
         Some(table) => settings.named_by(&table.schema),
@@ -66,13 +67,17 @@ fn distribution<'a>(table: Option<&SharedTable>, settings: &'a SparkSettings) ->
 }
 
 /// Prepares a write of rows of this schema. The records are options for its tasks, as names and values: the version of
-/// the table that they write files for, which is created if necessary, or the folder that they stage files in.
+/// the table that they write files for, which is created if necessary, or the folder that they stage files in. The
+/// version is that of the option `write.at`, by which Spark has checked the rows, or else the last one.
 pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<String> {
     let settings = SparkSettings::parse(options)?;
     let described: SchemaRef = Arc::new(arrow_schema_of_table(schema)?);
     let transaction = transaction(&settings)?;
     let (storage, job) = (settings.storage(), settings.job()?);
-    let found = SharedTable::find(location, &storage, &job)?;
+    let found = match settings.parsed("write.at", number)? {
+        Some(version) => Some(SharedTable::at(&open_versions::at(location, &settings, version, &job)?)),
+        None => open_versions::last(location, &settings, &job)?,
+    };
     if let Some(table) = found.as_ref().filter(|_| settings.get("key").is_some())
         && table.is_divisible(&Arc::new(arrow_schema(schema)?), &row_options(&settings)?)?
     {
@@ -99,7 +104,11 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
     };
     let table = match found {
         Some(table) => table,
-        None => SharedTable::find_or_make(location, &described, &new, &storage, &job)?,
+        None => {
+            let made = SharedTable::make(location, &described, &new, &storage, &job)?;
+            open_versions::keep(location, &settings, &made.open_version());
+            made
+        }
     };
     if let Replaced::Where { filter, .. } = replaced(&settings)? {
         table.check_replaced(&filter)?;
@@ -240,30 +249,38 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
             Err(error) => format!("{done}, but {folder} could not be removed: {error}"),
         });
     }
-    let (storage, job) = (settings.storage(), settings.job_of_driver()?);
-    let version = settings.get("write.version").and_then(|version| version.parse().ok());
-    let version: u64 = version.ok_or_else(|| Error::internal("a write without a version"))?;
+    let base = written_version(location, &settings, &settings.job_of_driver()?)?;
     if settings.get("write.truncates").is_some() {
-        return Ok(version_text(lakerace::truncate(location, version, &storage, &job)?));
+        return Ok(version_text(lakerace::truncate(&base)?));
     }
     if settings.get("write.rows").is_some() {
         let statement = row_statement(&settings)?;
-        let changed = commit_rows(location, version, told.files, told.hidden, &statement, &storage, &job)?;
+        let changed = commit_rows(&base, told.files, told.hidden, &statement)?;
         return Ok(version_text(changed.and_then(|changed| changed.written.version)));
     }
     if settings.get("write.upsert").is_some() {
         let (keys, options) = (part_keys(&settings), row_options(&settings)?);
         let transaction = transaction(&settings)?;
-        let transaction = transaction.as_ref();
-        let changed = commit_upsert(location, version, told.upserted, keys, &options, transaction, &storage, &job)?;
+        let changed = commit_upsert(&base, told.upserted, keys, &options, transaction.as_ref())?;
         return Ok(version_text(changed.written.version));
     }
     let (files, replaced) = (told.files, replaced(&settings)?);
     // A micro-batch without rows is empty each time it is repeated.
     let is_empty = settings.get("write.stream").is_some() && files.iter().all(|file| file.rows() == 0);
     let transaction = transaction(&settings)?.filter(|_| !is_empty || replaced != Replaced::Nothing);
-    let written = commit_files(location, version, files, replaced, transaction.as_ref(), &storage, &job)?;
+    let written = commit_files(&base, files, replaced, transaction.as_ref())?;
     Ok(version_text(written.and_then(|written| written.version)))
+}
+
+/// The version of the table that the files of a write are for.
+pub(crate) fn written_version(location: &str, settings: &SparkSettings, job: &Job) -> Result<OpenVersion> {
+    let version = settings.parsed("write.version", number)?;
+    let version = version.ok_or_else(|| Error::internal("a write without a version"))?;
+    open_versions::at(location, settings, version, job)
+}
+
+pub(crate) fn number(text: &str) -> Result<u64> {
+    text.parse().map_err(|_| Error::internal(format!("{text:?} is not a number")))
 }
 
 /// The statement that changes rows, from the options `write.rows`, its kind, and `write.conditions`, a JSON list.

@@ -1,6 +1,6 @@
 //! Planning a read in the driver.
 
-use lakerace::{ColumnItem, Error, ReadOptions, ReadPlan, Result, Scan};
+use lakerace::{ColumnItem, Error, ErrorKind, Job, ReadOptions, ReadPlan, Result, Scan};
 
 use crate::call::{RECORD, UNIT_OF_NAMES};
 use crate::feed::FeedVersions;
@@ -36,10 +36,10 @@ fn opened(location: &str, settings: &SparkSettings, read: &ReadOptions) -> Resul
     let scan = match settings.asks() && settings.get("at").is_none() {
         // Files have no versions.
         true => Scan::open_for_fields(location, read, fields(settings), &job)?,
-        false => Scan::describe(location, read, &job)?,
+        false => describe(location, settings, read, &job)?,
     };
     if let Some(version) = scan.open_version() {
-        open_versions::keep(location, settings, &version)?;
+        open_versions::keep(location, settings, &version);
         return table_plan::records(&version, settings, read);
     }
     let mut records = described(&scan)?;
@@ -54,6 +54,18 @@ fn opened(location: &str, settings: &SparkSettings, read: &ReadOptions) -> Resul
         records.extend(tasks(scan.plan(), settings)?);
     }
     Ok(records)
+}
+
+/// Describes a location. The log of a table is read from a version on that is open.
+fn describe(location: &str, settings: &SparkSettings, read: &ReadOptions, job: &Job) -> Result<Scan> {
+    let until = read.at.as_deref().map(str::parse::<u64>).transpose();
+    let known = until.ok().and_then(|until| open_versions::before(location, settings, until));
+    match known.map(|known| Scan::describe_after(location, read, &known, job)) {
+        // The table may have been replaced by files.
+        None => Scan::describe(location, read, job),
+        Some(Err(error)) if error.kind() == ErrorKind::NotFound => Scan::describe(location, read, job),
+        Some(described) => described,
+    }
 }
 
 /// Makes the engine's options of a query.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use lakerace::{
-    Batches, CopyOptions, Error, Job, PARQUET, Result, RowOptions, StorageOptions, TableFileWriter, UpsertPart,
-    table_writer, upsert_part,
+    Batches, CopyOptions, Error, Job, OpenVersion, PARQUET, Result, RowOptions, StorageOptions, TableFileWriter,
+    UpsertPart, table_writer, upsert_part,
 };
 use lakerace_exec::ConsumerThread;
 use serde_json::{Value, json};
 
 use crate::arrow_type::arrow_schema;
-use crate::commit::{row_options, write_options};
+use crate::commit::{number, row_options, write_options, written_version};
 use crate::counters::{LiveCount, WRITERS};
 use crate::rows;
 use crate::settings::SparkSettings;
@@ -55,13 +55,11 @@ impl TaskWriter {
         let target = match settings.get("write.file") {
             Some(path) => WriterTarget::Staged(Box::new(StagedOutput::begin(path, &schema, &storage, &job)?)),
             None => {
-                let version = settings.parsed("write.version", number)?;
-                let version = version.ok_or_else(|| Error::internal("a write without a version"))?;
+                let base = written_version(location, &settings, &job)?;
                 if settings.get("write.upsert").is_some() {
-                    WriterTarget::Upsert(Box::new(upsert(location, version, &settings, &schema)?))
+                    WriterTarget::Upsert(Box::new(upsert(base, &settings, &schema, &job)?))
                 } else {
-                    let write = write_options(&settings)?;
-                    WriterTarget::Table(Box::new(table_writer(location, version, &schema, &write, &storage, &job)?))
+                    WriterTarget::Table(Box::new(table_writer(&base, &schema, &write_options(&settings)?)?))
                 }
             }
         };
@@ -132,11 +130,10 @@ impl StagedOutput {
 }
 
 /// Starts a task's part of an upsert.
-fn upsert(location: &str, version: u64, settings: &SparkSettings, schema: &SchemaRef) -> Result<Piped<UpsertPart>> {
+fn upsert(base: OpenVersion, settings: &SparkSettings, schema: &SchemaRef, job: &Job) -> Result<Piped<UpsertPart>> {
     let memory_bytes = settings.parsed("write.memory_bytes", number)?.unwrap_or(UPSERT_MEMORY_BYTES);
     let options = RowOptions { memory_bytes, ..row_options(settings)? };
-    let (location, storage, job) = (location.to_owned(), settings.storage(), settings.job()?);
-    begin(schema, &job.clone(), move |rows| upsert_part(&location, version, rows.into(), &options, &storage, &job))
+    begin(schema, job, move |rows| upsert_part(&base, rows.into(), &options))
 }
 
 /// Starts work on the rows that Spark gives, one batch ahead of it.
@@ -149,8 +146,4 @@ fn begin<T: Send + 'static>(
     // If the write is abandoned, the work fails and removes its output.
     let thread = ConsumerThread::start("lakerace-write", 1, job, move |rows| work(Batches::new(own, rows)));
     Ok(thread?)
-}
-
-fn number(text: &str) -> Result<u64> {
-    text.parse().map_err(|_| Error::internal(format!("{text:?} is not a number")))
 }

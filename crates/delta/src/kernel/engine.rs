@@ -36,10 +36,14 @@ pub(crate) struct TableEngine {
 }
 
 impl TableEngine {
-    /// For the table in a folder.
-    pub fn new(paths: &Arc<TablePaths>) -> Result<Self> {
+    /// For the table in a folder. It shares the fetched files of the log with another engine for the table, if given.
+    pub fn new(paths: &Arc<TablePaths>, other: Option<&Self>) -> Result<Self> {
         let distrust = Arc::new(DamagedLogFiles::default());
-        let store = Arc::new(LogStore::new(&paths.store, &paths.root, &distrust));
+        let store = LogStore::new(&paths.store, &paths.root, &distrust);
+        let store = Arc::new(match other {
+            Some(other) => store.sharing(&other.store),
+            None => store,
+        });
         let inner = default_engine(Arc::clone(&store) as _)?;
         let folder = paths.store.url(&paths.root);
         let storage = Arc::new(LogStorage { inner: inner.storage_handler(), paths: Arc::clone(paths) });

@@ -68,6 +68,11 @@ impl LogStore {
         Self { inner, known: Arc::default(), distrust: Arc::clone(distrust) }
     }
 
+    /// The same folder with the files that another store of it has fetched and will fetch.
+    pub fn sharing(self, other: &Self) -> Self {
+        Self { known: Arc::clone(&other.known), ..self }
+    }
+
     fn known(&self) -> MutexGuard<'_, KnownLog> {
         lock(&self.known)
     }

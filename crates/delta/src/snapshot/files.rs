@@ -13,16 +13,27 @@ use lakerace_format::predicate::Value;
 use lakerace_io::option::VERIFY_TABLE;
 use lakerace_io::{Error, Object, Result};
 
-use crate::Snapshot;
 use crate::kernel::error::from_kernel;
 use crate::log::json_object::JsonObject;
 use crate::snapshot::partitions::Partitions;
 use crate::snapshot::statistics::validity;
+use crate::{Snapshot, Table};
 
 /// The files of a version, the oldest first.
 #[derive(Debug)]
 pub(crate) struct TableFiles {
     pub files: Vec<TableFile>,
+}
+
+impl TableFiles {
+    /// The same files for another object of their table.
+    pub fn in_table(&self, table: &Table) -> Result<Self> {
+        let in_table = |file: &TableFile| {
+            let object = Object { size_bytes: file.object.size_bytes, ..table.object(&file.path)? };
+            Ok(TableFile { object, ..file.clone() })
+        };
+        Ok(Self { files: self.files.iter().map(in_table).collect::<Result<_>>()? })
+    }
 }
 
 /// A file of a version.

@@ -26,7 +26,7 @@ use crate::snapshot::files::TableFile;
 use crate::snapshot::partitions::Partitions;
 use crate::snapshot::statistics::FileStatistics;
 use crate::write::{AddedFile, PendingFile, PublishedFiles, hand_over, published};
-use crate::{AppTransaction, CommitFence, Snapshot, Table, VersionSpec, has_transaction};
+use crate::{AppTransaction, CommitFence, Snapshot, has_transaction};
 
 /// The work of a process for an upsert. Its files are visible in the table's folder, and no part of the table yet.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -71,17 +71,13 @@ impl UpsertAttempt<'_> {
 ///
 /// # Errors
 /// Those of [`upsert`](super::upsert), and `Unsupported` for an upsert that can't be done in parts ([`is_divisible`]).
-pub fn upsert_part(
-    table: &Table,
-    version: u64,
-    rows: impl Into<SourceRows>,
-    options: &UpsertOptions,
-) -> Result<UpsertPart> {
+pub fn upsert_part(snapshot: &Snapshot, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<UpsertPart> {
+    let table = snapshot.table();
     let named = |error: Error| error.at(table.location());
-    let (snapshot, rows) = (table.snapshot(Some(VersionSpec::Version(version)))?, rows.into());
-    let mapping = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
+    let rows = rows.into();
+    let mapping = RowMapping::of_upsert(snapshot, rows.schema(), options).map_err(named)?;
     check_memory(options.memory_bytes, mapping.written.fields().len()).map_err(named)?;
-    let upsert = of_part(&snapshot, &mapping, options);
+    let upsert = of_part(snapshot, &mapping, options);
     if !upsert.is_divisible() {
         return Err(named(Error::unsupported(
             "the rows depend on the existing ones: a single process must upsert them",
@@ -126,7 +122,7 @@ pub fn files_per_key(snapshot: &Snapshot, key: &[String]) -> Result<Option<f64>>
     Ok((!ranges.is_empty()).then(|| begin_within as f64 / ranges.len() as f64))
 }
 
-/// Commits the parts of an upsert, which were made for `version`, in one commit. After an error their files are
+/// Commits the parts of an upsert, which were made for the version `snapshot`, in one commit. After an error their files are
 /// removed, unless it is unknown whether the commit exists.
 ///
 /// With a transaction, the commit takes effect once: where the table has this transaction or a later one, the files are
@@ -135,13 +131,13 @@ pub fn files_per_key(snapshot: &Snapshot, key: &[String]) -> Result<Option<f64>>
 /// # Errors
 /// `Invalid` where two parts have a key, if `keys` are [`PartKeys::Unknown`].
 pub fn commit_upsert(
-    table: &Table,
-    version: u64,
+    snapshot: &Snapshot,
     parts: Vec<UpsertPart>,
     keys: PartKeys,
     options: &UpsertOptions,
     transaction: Option<&AppTransaction>,
 ) -> Result<ChangeOutcome> {
+    let table = snapshot.table();
     let named = |error: Error| error.at(table.location());
     let (mut files, mut found) = (Vec::new(), HashMap::<String, RoaringTreemap>::new());
     let count = parts.len() as u64;
@@ -157,24 +153,25 @@ pub fn commit_upsert(
         return Ok(ChangeOutcome::default());
     }
     if let Some(transaction) = transaction
-        && has_transaction(&table.snapshot(None)?, transaction)?
+        && has_transaction(&table.snapshot_after(snapshot, None)?, transaction)?
     {
         return Ok(ChangeOutcome::default());
     }
-    let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
+    snapshot.check_in_log()?;
     let of_transaction =
-        |known: &AppTransaction| CommitFence::of_transaction(Some(&snapshot), &known.name, known.number);
+        |known: &AppTransaction| CommitFence::of_transaction(Some(snapshot), &known.name, known.number);
     let fence = transaction.map(of_transaction).transpose()?;
     let removal =
-        RemovalMethod::for_snapshot(&snapshot, options.enables_vectors, || options.write.clone()).map_err(named)?;
-    let probe = WrittenKeys::new(&snapshot, published.files(), options).map_err(named)?;
+        RemovalMethod::for_snapshot(snapshot, options.enables_vectors, || options.write.clone()).map_err(named)?;
+    let probe = WrittenKeys::new(snapshot, published.files(), options).map_err(named)?;
     if keys == PartKeys::Unknown && !has_one {
         probe.check_own().map_err(named)?;
     }
     let mut action =
         RemovalCommit::new(Box::new(probe), UpdateTableOperation::Merge, removal).depending(RowDependency::Nothing);
-    action.note(&snapshot.files()?.files, by_files(&snapshot, found)?, count);
-    let commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), action).map_err(named)?;
+    action.note(&snapshot.files()?.files, by_files(snapshot, found)?, count);
+    let base = WriteBase::Existing(Box::new(snapshot.clone()));
+    let commit = PendingCommit::new(table.clone(), base, action).map_err(named)?;
     let mut commit = commit.fenced(fence.as_ref().or(options.fence.as_ref()));
     change(&mut commit, published, PublishedFiles::none())
 }

@@ -20,7 +20,7 @@ use super::replace::{Replaced, ReplacedPartitions};
 use super::replace_where::ReplacedWhere;
 use crate::commit::{CommitAction, LoadRows, PendingCommit, WriteBase};
 use crate::protocol::check_defaults;
-use crate::{Snapshot, Table, VersionSpec};
+use crate::{Snapshot, Table};
 
 /// A file that a process has written. It is visible in the table's folder, and no part of the table yet.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -85,12 +85,12 @@ pub struct TableFileWriter {
 
 impl TableFileWriter {
     /// Starts to write batches of this schema.
-    pub fn begin(table: &Table, version: u64, schema: &SchemaRef, options: &WriteOptions) -> Result<Self> {
+    pub fn begin(base: &Snapshot, schema: &SchemaRef, options: &WriteOptions) -> Result<Self> {
+        let table = base.table();
         let named = |error: Error| error.at(table.location());
-        let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
-        check_defaults(&snapshot, schema).map_err(named)?;
-        let key = snapshot.key();
-        let commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), WriteMode::Append)?;
+        check_defaults(base, schema).map_err(named)?;
+        let key = base.key();
+        let commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(base.clone())), WriteMode::Append)?;
         let state = commit.write_state().map_err(named)?;
         let targets = commit.targets(&state).map_err(named)?;
         let by_key = ByKey::new(schema, &key, table.job().options().threads, options.memory_bytes);
@@ -136,23 +136,21 @@ pub struct AppTransaction {
     pub number: u64,
 }
 
-/// Commits files, which were written for `version`, in one commit. `None` where there is nothing to commit: an append
+/// Commits files, which were written for the version `base`, in one commit. `None` where there is nothing to commit: an append
 /// without rows and without a transaction changes nothing, or the table has this transaction or a later one already.
 /// The files are then removed. They are also removed after an error, unless it is unknown whether the commit exists.
 pub fn commit_files(
-    table: &Table,
-    version: u64,
+    base: &Snapshot,
     files: Vec<PendingFile>,
     replaced: Replaced,
     transaction: Option<&AppTransaction>,
 ) -> Result<Option<Written>> {
-    let published = published(table, files)?;
+    let published = published(base.table(), files)?;
     if let Some(transaction) = transaction
-        && has_transaction(&table.snapshot(None)?, transaction)?
+        && has_transaction(&base.table().snapshot_after(base, None)?, transaction)?
     {
         return Ok(None);
     }
-    let base = table.snapshot(Some(VersionSpec::Version(version)))?;
     let removes_none = match replaced {
         Replaced::Nothing => true,
         Replaced::Partitions => !base.partition_columns().is_empty(),
@@ -161,30 +159,30 @@ pub fn commit_files(
     if removes_none && transaction.is_none() && published.rows() == 0 {
         return Ok(None);
     }
-    let load = transaction.map(|transaction| counts(&base, transaction)).transpose()?;
+    base.check_in_log()?;
+    let load = transaction.map(|transaction| counts(base, transaction)).transpose()?;
     let written = match replaced {
-        Replaced::Nothing => commit(table, base, WriteMode::Append, load, published),
+        Replaced::Nothing => commit(base, WriteMode::Append, load, published),
         Replaced::Partitions if !base.partition_columns().is_empty() => {
-            let partitions = ReplacedPartitions::from_files(&base, published.files())?;
-            commit(table, base, partitions, load, published)
+            let partitions = ReplacedPartitions::from_files(base, published.files())?;
+            commit(base, partitions, load, published)
         }
         Replaced::Where { filter, text } => {
-            let partitions = ReplacedWhere::new(&base, filter, text, published.files())?;
-            commit(table, base, partitions, load, published)
+            let partitions = ReplacedWhere::new(base, filter, text, published.files())?;
+            commit(base, partitions, load, published)
         }
-        Replaced::Partitions | Replaced::Table => commit(table, base, WriteMode::Overwrite, load, published),
+        Replaced::Partitions | Replaced::Table => commit(base, WriteMode::Overwrite, load, published),
     };
     written.map(Some)
 }
 
 fn commit<S: CommitAction>(
-    table: &Table,
-    base: Snapshot,
+    base: &Snapshot,
     action: S,
     load: Option<LoadRows>,
     mut published: PublishedFiles,
 ) -> Result<Written> {
-    let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(base)), action)?;
+    let mut commit = PendingCommit::new(base.table().clone(), WriteBase::Existing(Box::new(base.clone())), action)?;
     commit.counts(load);
     match commit.run(published.files()) {
         Ok(version) => Ok(Written { version, ..published.written() }),

@@ -3,15 +3,16 @@
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_io::{Result, WriteMode};
 
+use crate::Snapshot;
 use crate::commit::scan_rows::{chosen, scan_rows};
 use crate::commit::{CommitAction, PendingCommit, WriteBase};
-use crate::{Snapshot, Table, VersionSpec};
 
-/// Removes all rows of a table, including those that other writers have added after `version`: its files are removed
-/// from the log, and none is read. Returns the version that was made; `None` where there were no files.
-pub fn truncate(table: &Table, version: u64) -> Result<Option<u64>> {
-    let base = table.snapshot(Some(VersionSpec::Version(version)))?;
-    let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(base)), TruncateCommit)?;
+/// Removes all rows of a table, including those that other writers have added after the version `base`: its files are
+/// removed from the log, and none is read. Returns the version that was made; `None` where there were no files.
+pub fn truncate(base: &Snapshot) -> Result<Option<u64>> {
+    let table = base.table();
+    base.check_in_log()?;
+    let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(base.clone())), TruncateCommit)?;
     commit.run(&[]).map_err(|(error, _)| error.at(table.location()))
 }
 

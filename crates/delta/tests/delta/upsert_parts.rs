@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use lakerace_delta::{
-    AppTransaction, ChangeOutcome, CompactOptions, OnDuplicate, PartKeys, Table, UpsertOptions, UpsertPart,
+    AppTransaction, ChangeOutcome, CompactOptions, OnDuplicate, PartKeys, Snapshot, Table, UpsertOptions, UpsertPart,
     VersionSpec, WriteMode, commit_upsert, compact, discard_files, files_per_key, has_transaction, is_divisible,
     upsert_part,
 };
@@ -19,11 +19,14 @@ fn options() -> UpsertOptions {
     UpsertOptions { key, on_duplicate: OnDuplicate::Error, memory_bytes: 8 << 20, ..UpsertOptions::default() }
 }
 
+fn at(table: &Table, version: u64) -> Snapshot {
+    table.snapshot(Some(VersionSpec::Version(version))).unwrap()
+}
+
 fn part(table: &Table, version: u64, rows: &[(i64, String)]) -> Result<UpsertPart> {
     let batch = batch(rows);
     let part = upsert_part(
-        table,
-        version,
+        &at(table, version),
         Batches::new(batch.schema(), std::iter::once(Ok::<RecordBatch, _>(batch))),
         &options(),
     )?;
@@ -37,7 +40,7 @@ fn divided(rows: &[(i64, String)], count: i64) -> Vec<Vec<(i64, String)>> {
 }
 
 fn commit(table: &Table, version: u64, parts: Vec<UpsertPart>) -> Result<ChangeOutcome> {
-    commit_upsert(table, version, parts, PartKeys::Own, &options(), None)
+    commit_upsert(&at(table, version), parts, PartKeys::Own, &options(), None)
 }
 
 #[test]
@@ -74,11 +77,11 @@ fn other_writers_meanwhile_lose_nothing() {
         let options = UpsertOptions { key: key.iter().map(|name| (*name).to_owned()).collect(), ..options() };
         let mine = batch(&rows(50..150, "mine"));
         let mine = Batches::new(mine.schema(), std::iter::once(Ok(mine)));
-        let parts = vec![upsert_part(&table, 0, mine, &options).unwrap()];
+        let parts = vec![upsert_part(&at(&table, 0), mine, &options).unwrap()];
         // New rows, rows that are gone, and a row that is written by both.
         put(&table, &rows([10, 60, 149, 200], "theirs")).unwrap();
         lakerace_delta::delete(&table, &less("id", 5)).unwrap();
-        commit_upsert(&table, 0, parts, PartKeys::Own, &options, None).unwrap();
+        commit_upsert(&at(&table, 0), parts, PartKeys::Own, &options, None).unwrap();
         let mut expected: Model = rows(5..100, "base").into_iter().chain(rows([10, 60, 149, 200], "theirs")).collect();
         if key.len() == 1 {
             expected.extend(rows(50..150, "mine"));
@@ -114,13 +117,13 @@ fn a_key_of_two_parts_is_an_error_where_nobody_has_divided_the_rows() {
     for memory_bytes in [8 << 20, 512 << 10] {
         let options = UpsertOptions { memory_bytes, ..options() };
         let parts = [rows(0..30_000, "one"), rows(29_999..50_000, "two")].map(|rows| part(&table, 0, &rows).unwrap());
-        let error = commit_upsert(&table, 0, parts.into(), PartKeys::Unknown, &options, None).unwrap_err();
+        let error = commit_upsert(&at(&table, 0), parts.into(), PartKeys::Unknown, &options, None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(error.to_string().contains("29999"), "{error}");
         assert_eq!(names(&inner), before);
     }
     let parts = [rows(50..150, "one"), rows(150..200, "two"), vec![]].map(|rows| part(&table, 0, &rows).unwrap());
-    let changed = commit_upsert(&table, 0, parts.into(), PartKeys::Unknown, &options(), None).unwrap();
+    let changed = commit_upsert(&at(&table, 0), parts.into(), PartKeys::Unknown, &options(), None).unwrap();
     assert_eq!((changed.written.rows, changed.hidden), (150, 50));
 }
 
@@ -133,7 +136,7 @@ fn a_transaction_takes_effect_once() {
     let upsert = |version, text: &str, number| {
         let parts = vec![part(&table, version, &rows(5..15, text)).unwrap()];
         let transaction = transaction(number);
-        commit_upsert(&table, version, parts, PartKeys::Own, &options(), Some(&transaction)).unwrap()
+        commit_upsert(&at(&table, version), parts, PartKeys::Own, &options(), Some(&transaction)).unwrap()
     };
     assert_eq!(upsert(0, "first", 3).written.version, Some(1));
     let before = names(&inner);
@@ -170,7 +173,7 @@ fn rows_that_depend_on_the_tables_are_not_divided() {
     let inner = Arc::new(InMemory::new());
     let table = table(&inner);
     write(&table, WriteMode::Error, batch(&rows(0..10, "a")), &[], &[("delta.enableChangeDataFeed", "true")]);
-    let snapshot = table.snapshot(Some(VersionSpec::Version(0))).unwrap();
+    let snapshot = at(&table, 0);
     let whole = batch(&rows(0..1, "b"));
     assert!(!is_divisible(&snapshot, &whole.schema(), &options()).unwrap());
     assert_eq!(part(&table, 0, &rows(0..1, "b")).unwrap_err().kind(), ErrorKind::Unsupported);

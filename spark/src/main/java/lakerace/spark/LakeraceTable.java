@@ -34,6 +34,8 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   private String[] partitions;
   /** The distribution of rows over the tasks of a write by these options; null until it is first needed. */
   private String distribution;
+  /** The version of a table that the rows of an upsert were checked with; null of other tables. */
+  private String checked;
   /** The schema that a caller gives: that of the rows of a write, or the expected one of a read; null without one. */
   private StructType given;
   /** When it was opened, by {@link FreshVersions#now}. */
@@ -105,6 +107,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
       table = new LakeraceTable(location, options, columns, null);
     } else if (options.containsKey("key")) {
       table = new LakeraceTable(location, options, columnsOf(found, columns, location), null);
+      table.checked = target.version;
     } else {
       options.put("at", target.version);
       table = new TruncatableDeltaTable(location, options, found, null);
@@ -286,6 +289,11 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     all.putAll(asked);
     boolean isSame = all.equals(options);
     all.remove("at");
+    String base = checked != null ? checked : version();
+    if (base != null && !options.containsKey(GIVEN_AT)) {
+      // The write follows the version that Spark has checked its rows with, and does not open the table again.
+      all.put("write.at", base);
+    }
     // Where a write names its location, Spark leaves the mode of overwrites to the target.
     String known = isSame ? distribution : null;
     boolean isUpsert = all.containsKey("key");

@@ -105,7 +105,11 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
     if (options.containsKey(REPLACE_WHERE)) {
       throw LakeraceException.usage("option \"replaceWhere\" and the condition of the overwrite both say which rows are replaced: omit one of them");
     }
-    FilterText text = new FilterText(Plan.of(location, options));
+    Map<String, String> read = new HashMap<>(options);
+    if (options.containsKey("write.at")) {
+      read.put("at", options.get("write.at"));
+    }
+    FilterText text = new FilterText(Plan.of(location, read));
     List<String> conditions = new ArrayList<>();
     for (Predicate predicate : predicates) {
       String condition = text.of(predicate);
@@ -171,6 +175,8 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
     }
     isStream = true;
     options.put("write.stream", "true");
+    // Each micro-batch follows the last version.
+    options.remove("write.at");
     return new StreamWrite(this, location, options, schema);
   }
 
