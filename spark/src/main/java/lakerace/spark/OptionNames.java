@@ -36,6 +36,9 @@ final class OptionNames {
   /** Names with a special error, which says more. */
   private static final List<String> REFUSED = Arrays.asList("endingtimestamp");
 
+  /** Options of delta-spark with which a write changes the table's columns. */
+  private static final List<String> OF_SCHEMAS = Arrays.asList("overwriteschema", "mergeschema");
+
   /** Names that differ in more characters than this are not suggested for one another. */
   private static final int MOST_CHANGES = 3;
 
@@ -56,6 +59,10 @@ final class OptionNames {
     // A table of the session catalog passes its properties, too, whose names users choose.
     boolean hasProperties = names.stream().anyMatch("provider"::equalsIgnoreCase);
     for (String name : names) {
+      if (OF_SCHEMAS.contains(name.toLowerCase(Locale.ROOT))) {
+        throw LakeraceException.unsupported("option \"" + name + "\": a write does not change the columns of a table: add columns with ALTER TABLE ..."
+            + " ADD COLUMNS first; for other columns, drop the table first, or write to another one").forAnalysis();
+      }
       if (!(isKnown(name) || hasProperties && !names.contains(OPTION + name))) {
         String nearest = nearest(name.toLowerCase(Locale.ROOT));
         throw LakeraceException.usage("lakerace has no option \"" + name + "\": "
