@@ -39,8 +39,8 @@ def without(frame: DataFrame, conditions: list[str]) -> list[list[int]]:
     return [sorted(ids) for ids in frame.agg(*(ids.alias(f"c{n}") for n, ids in enumerate(held))).collect()[0]]
 
 
-def start(ivy: str) -> SparkSession:
-    """A session of delta-spark for small tables and many queries."""
+def start(ivy: str, **others: str) -> SparkSession:
+    """A session of delta-spark for small tables and many queries, with other settings."""
     settings = {
         "spark.jars.packages": PACKAGE,
         "spark.jars.ivy": ivy,
@@ -56,7 +56,7 @@ def start(ivy: str) -> SparkSession:
         "spark.ui.enabled": "false",
     }
     builder = SparkSession.builder.master("local[2]").appName("filters")
-    for name, value in settings.items():
+    for name, value in (settings | others).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")

@@ -35,14 +35,16 @@ class Part:
 PARTS = [
     Part("3.5.8", "others", OTHERS),
     Part("3.5.8", "queries", QUERIES),
-    Part("4.3.0", "changes", [*QUERIES, "test_statements.py", "test_stream_kills.py", "test_streams.py"]),
-    Part("4.1.4", "changes", QUERIES),
+    Part(
+        "4.3.0", "changes", [*QUERIES, "test_merge.py", "test_statements.py", "test_stream_kills.py", "test_streams.py"]
+    ),
+    Part("4.1.4", "changes", [*QUERIES, "test_merge.py"]),
 ]
 VERSIONS = list(dict.fromkeys(part.version for part in PARTS))
 #: Parts that run at a time: a driver and its tests wait for each other, and leave half of the processors idle.
 AT_A_TIME = 3
-#: The Spark whose delta-spark the tests have, and the test that needs it.
-DELTA_SPARK, DELTA_TEST = "3.5.8", "test_pushdown.py::test_delta"
+#: The Spark whose delta-spark the tests have, and the tests that need it.
+DELTA_SPARK, DELTA_TESTS = "3.5.8", ("test_pushdown.py::test_delta", "test_merge.py::test_delta")
 #: The kills of streams at random files, which start the most processes, run on that Spark, too.
 KILLS_TEST = "test_stream_kills.py::test_killed_streams"
 #: PySpark leaves sockets to the garbage collector, and warns of a newer pandas.
@@ -94,7 +96,7 @@ def run_tests(part: Part, jar: str, arguments: list[str]) -> tuple[int, str]:
     places = [str(HERE / test) for test in part.tests]
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
-        left_out = [f"--deselect={(HERE / test).relative_to(ROOT)}" for test in (DELTA_TEST, KILLS_TEST)]
+        left_out = [f"--deselect={(HERE / test).relative_to(ROOT)}" for test in (*DELTA_TESTS, KILLS_TEST)]
         left_out = [] if part.version == DELTA_SPARK else left_out
         options = ["-p", "no:cacheprovider", *PATIENCE, f"--junit-xml={report}", *left_out]
         command = [environment["PYSPARK_PYTHON"], "-m", "pytest", *options, *places, *arguments]

@@ -109,6 +109,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
   @Override
   public Table loadTable(Identifier table, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
     LakeraceTable found = load(table, null);
+    KeyFilters.install();
     if (CharColumns.areIn(found.schema())) {
       CharColumns.padInComparisons();
       if (found instanceof DeltaTable && CharColumns.arePaddedInReads()) {

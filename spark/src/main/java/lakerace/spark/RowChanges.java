@@ -40,7 +40,7 @@ final class RowChanges implements SupportsDelta {
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
     // The rows are hidden in the version that was analysed.
-    scan = table.newScanBuilder(options, table.options.get("at"));
+    scan = table.newScanBuilder(options, table.options.get("at")).ofChange();
     return scan;
   }
 

@@ -16,7 +16,7 @@ final class RuntimeFilter {
   /** A predicate in the engine's SQL; null where it can't be translated: the join checks all rows in any case. */
   static String text(Predicate predicate, FilterText filters) {
     Expression[] parts = predicate.children();
-    if (!predicate.name().equals("IN") || parts.length < 2 || parts.length > MOST_VALUES) {
+    if (!predicate.name().equals("IN") || parts.length == 0) {
       return null;
     }
     List<Expression> known = new ArrayList<>();
@@ -26,6 +26,29 @@ final class RuntimeFilter {
         known.add(part);
       }
     }
+    if (known.size() == 1) {
+      return filters.of(new Predicate("ALWAYS_FALSE", new Expression[0]));
+    }
+    if (known.size() > MOST_VALUES) {
+      return between(known, filters);
+    }
     return filters.of(new Predicate("IN", known.toArray(new Expression[0])));
+  }
+
+  /** The range of many values; null where Java orders them otherwise than the engine. */
+  @SuppressWarnings("unchecked")
+  private static String between(List<Expression> parts, FilterText filters) {
+    Expression low = parts.get(1);
+    Expression high = low;
+    for (Expression part : parts.subList(1, parts.size())) {
+      Object value = part instanceof Literal ? ((Literal<?>) part).value() : null;
+      if (!(value instanceof Comparable)) {
+        return null;
+      }
+      low = ((Comparable<Object>) value).compareTo(((Literal<?>) low).value()) < 0 ? part : low;
+      high = ((Comparable<Object>) value).compareTo(((Literal<?>) high).value()) > 0 ? part : high;
+    }
+    Expression from = new Predicate(">=", new Expression[] {parts.get(0), low});
+    return filters.of(new Predicate("AND", new Expression[] {from, new Predicate("<=", new Expression[] {parts.get(0), high})}));
   }
 }

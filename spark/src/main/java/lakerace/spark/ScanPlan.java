@@ -28,6 +28,8 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
   private final String filter;
   private final Integer limit;
   private final Plan table;
+  /** Whether it reads the rows that a statement changes. */
+  private final boolean isOfChange;
   /** The query as options of the engine. */
   private final Map<String, String> query;
   /** Null until Spark asks for it: a stream has its own plans. */
@@ -36,13 +38,14 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
   /** The known keys of the other sides of joins. */
   private String runtimeFilter;
 
-  ScanPlan(String location, Map<String, String> options, StructType schema, String filter, Integer limit, Plan table) {
+  ScanPlan(String location, Map<String, String> options, StructType schema, String filter, Integer limit, Plan table, boolean isOfChange) {
     this.location = location;
     this.options = new HashMap<>(options);
     this.schema = schema;
     this.filter = filter;
     this.limit = limit;
     this.table = table;
+    this.isOfChange = isOfChange;
     for (String name : schema.fieldNames()) {
       if (DeltaTable.isId(name) && table.isExact(name) == null) {
         this.options.put("query.ids", "true");
@@ -94,13 +97,21 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
         + plan().summary;
   }
 
-  /** Columns whose comparisons have the same meaning in the engine and in Spark. */
+  /** Returns true if comparisons with a column have the same meaning in the engine and in Spark. */
+  boolean isFilterable(String column) {
+    // With an early limit, any rows may be returned.
+    return limit == null && !ScanSketch.isFeed(options) && Boolean.TRUE.equals(table.isExact(column));
+  }
+
+  /**
+   * Columns by which Spark may filter. It gets none of the rows to change: Spark 4.3 would read the table a second time
+   * to find these rows, and {@link KeyFilters} filters them without that.
+   */
   @Override
   public NamedReference[] filterAttributes() {
     List<NamedReference> found = new ArrayList<>();
     for (String name : schema.fieldNames()) {
-      // With an early limit, any rows may be returned.
-      if (limit == null && !ScanSketch.isFeed(options) && Boolean.TRUE.equals(table.isExact(name))) {
+      if (!isOfChange && isFilterable(name)) {
         found.add(Expressions.column(Locations.quoted(name)));
       }
     }

@@ -27,6 +27,8 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
   private Predicate[] told;
   private String where;
   private Integer limit;
+  /** Whether the rows are read for a statement that changes them. */
+  private boolean isOfChange;
   /** The answer from metadata, where it is all that a query needs. */
   private MetadataScan metadata;
 
@@ -36,6 +38,12 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
     this.options = options;
     this.table = table;
     this.schema = schema;
+  }
+
+  /** A builder of the scan of the rows that a statement changes. */
+  ScanSketch ofChange() {
+    isOfChange = true;
+    return this;
   }
 
   /** Returns true if the changes of a table are read, and not its rows: Spark filters those. */
@@ -147,6 +155,6 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
 
   @Override
   public Scan build() {
-    return metadata != null ? metadata : new ScanPlan(location, options, schema, where, limit, table);
+    return metadata != null ? metadata : new ScanPlan(location, options, schema, where, limit, table, isOfChange);
   }
 }
