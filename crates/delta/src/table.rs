@@ -206,7 +206,7 @@ impl Table {
             }
             (Some(false), Some(_)) | (None, _) => return whole(),
         };
-        // Opened as a whole, a version is read around damage, and an error says what is missing.
+        // Opened as a whole, a version is read around damage, and an error names the missing part.
         later.or_else(|_| whole())
     }
 

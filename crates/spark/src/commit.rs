@@ -21,12 +21,12 @@ use crate::settings::SparkSettings;
 use crate::spark_type::spark_schema_of_table;
 
 /// Describes the target at a location: the record `table` or `none`, and the distribution of rows over the tasks of a
-/// write; for a table then the version, the schema as Spark's JSON, the key, the partition columns, and the properties,
-/// as names and values.
+/// write; for a table then the version, the schema as Spark's JSON, the key, the partition columns, the properties, as
+/// names and values, and its id.
 pub(crate) fn target(location: &str, options: &str) -> Result<String> {
     let settings = SparkSettings::parse(options)?;
     let join = |names: Vec<String>| names.join(&UNIT.to_string());
-    let table = open_versions::last(location, &settings, &settings.job()?)?;
+    let table = open_versions::open_last(location, &settings, &settings.job()?)?;
     let settings = match &table {
         None => settings,
         Some(table) => settings.named_by(&table.schema),
@@ -42,6 +42,7 @@ pub(crate) fn target(location: &str, options: &str) -> Result<String> {
             join(table.key.clone()),
             join(table.partition_by.clone()),
             join(table.properties().into_iter().flat_map(<[String; 2]>::from).collect()),
+            table.open_version().table_id().to_owned(),
         ],
     };
     Ok(records.join(&RECORD.to_string()))
@@ -75,13 +76,13 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
     let transaction = transaction(&settings)?;
     let (storage, job) = (settings.storage(), settings.job()?);
     let found = match settings.parsed("write.at", number)? {
-        Some(version) => Some(SharedTable::at(&open_versions::at(location, &settings, version, &job)?)),
-        None => open_versions::last(location, &settings, &job)?,
+        Some(version) => Some(SharedTable::at(&open_versions::open_at(location, &settings, version, &job)?)),
+        None => open_versions::open_last(location, &settings, &job)?,
     };
     if let Some(table) = found.as_ref().filter(|_| settings.get("key").is_some())
         && table.is_divisible(&Arc::new(arrow_schema(schema)?), &row_options(&settings)?)?
     {
-        return Ok(format!("write.version{UNIT}{}{RECORD}write.upsert{UNIT}true", table.version));
+        return Ok(format!("{}{RECORD}write.upsert{UNIT}true", version_options(table)));
     }
     if is_staged(location, &settings, found.is_some()) {
         if settings.get("key").is_none() {
@@ -122,7 +123,13 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
             .at(location)
             .advice("omit option(\"partition_by\", ...)"));
     }
-    Ok(format!("write.version{UNIT}{}", table.version))
+    Ok(version_options(&table))
+}
+
+/// The options by which tasks and the commit find the version that a write is for.
+fn version_options(table: &SharedTable) -> String {
+    let id = table.open_version().table_id().to_owned();
+    format!("write.version{UNIT}{}{RECORD}write.table_id{UNIT}{id}", table.version)
 }
 
 /// An error where files can't be written exactly once as requested: only the log of a table records its transactions.
@@ -276,7 +283,7 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
 pub(crate) fn written_version(location: &str, settings: &SparkSettings, job: &Job) -> Result<OpenVersion> {
     let version = settings.parsed("write.version", number)?;
     let version = version.ok_or_else(|| Error::internal("a write without a version"))?;
-    open_versions::at(location, settings, version, job)
+    open_versions::open_at(location, settings, version, job)
 }
 
 pub(crate) fn number(text: &str) -> Result<u64> {

@@ -74,6 +74,7 @@ impl FeedVersions {
             String::new(),
             String::new(),
             String::new(),
+            String::new(),
         ];
         if settings.get("query.tasks").is_some() {
             let read = ReadOptions { at: Some(to.to_string()), limit: Some(0), storage, ..ReadOptions::default() };

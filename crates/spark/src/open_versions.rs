@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use lakerace::{Job, OpenVersion, Result, SharedTable};
+use lakerace::{Error, Job, OpenVersion, Result, SharedTable};
 
 use crate::settings::SparkSettings;
 
@@ -48,11 +48,11 @@ pub(crate) fn known(location: &str, settings: &SparkSettings) -> Option<OpenVers
     if !settings.asks() {
         return None;
     }
-    kept(location, settings, settings.get("at")?.parse().ok()?)
+    find_kept(location, settings, settings.get("at")?.parse().ok()?)
 }
 
-fn kept(location: &str, settings: &SparkSettings, version: u64) -> Option<OpenVersion> {
-    let (place, opening) = (place(location), settings.opening());
+fn find_kept(location: &str, settings: &SparkSettings, version: u64) -> Option<OpenVersion> {
+    let (place, opening) = (table_place(location), settings.opening());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let at = kept.iter().position(|kept| kept.is_at(place, &opening) && kept.version.version() == version)?;
     let found = kept.remove(at)?;
@@ -62,21 +62,28 @@ fn kept(location: &str, settings: &SparkSettings, version: u64) -> Option<OpenVe
     Some(version)
 }
 
-/// The last version of a table that is open, not after `until`: the log is read from there on.
-pub(crate) fn before(location: &str, settings: &SparkSettings, until: Option<u64>) -> Option<OpenVersion> {
-    let (place, opening) = (place(location), settings.opening());
+/// The last version of a table that is open, not after `until`: the log is read from there on. The option
+/// `write.table_id` has the id of the table: another one may have been at its place.
+pub(crate) fn find_before(location: &str, settings: &SparkSettings, until: Option<u64>) -> Option<OpenVersion> {
+    let (place, opening) = (table_place(location), settings.opening());
     let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let of_table = kept.iter().filter(|kept| kept.is_at(place, &opening)).map(|kept| &kept.version);
-    let earlier = of_table.filter(|version| until.is_none_or(|until| version.version() <= until));
+    let id = settings.get("write.table_id");
+    let same = of_table.filter(|version| id.is_none_or(|id| version.table_id() == id));
+    let earlier = same.filter(|version| until.is_none_or(|until| version.version() <= until));
     earlier.max_by_key(|version| version.version()).cloned()
 }
 
 /// A version of a table for a job. Only the log after a version that is open is read, and nothing if that is this one.
-pub(crate) fn at(location: &str, settings: &SparkSettings, version: u64, job: &Job) -> Result<OpenVersion> {
-    let lock = opening(location, version);
+pub(crate) fn open_at(location: &str, settings: &SparkSettings, version: u64, job: &Job) -> Result<OpenVersion> {
+    let lock = opening_lock(location, version);
     let _one = lock.lock().unwrap_or_else(PoisonError::into_inner);
-    let earlier = before(location, settings, Some(version));
+    let earlier = find_before(location, settings, Some(version));
     let opened = OpenVersion::open(location, version, earlier.as_ref(), &settings.storage(), job)?;
+    if settings.get("write.table_id").is_some_and(|id| opened.table_id() != id) {
+        let error = Error::conflict("another table has come to the place of the one that the statement has read");
+        return Err(error.at(location).advice("run it again"));
+    }
     if earlier.is_none_or(|earlier| earlier.version() != version) {
         keep(location, settings, &opened);
     }
@@ -84,8 +91,8 @@ pub(crate) fn at(location: &str, settings: &SparkSettings, version: u64, job: &J
 }
 
 /// The lock of those that open a version.
-fn opening(location: &str, version: u64) -> Arc<Mutex<()>> {
-    let place = place(location);
+fn opening_lock(location: &str, version: u64) -> Arc<Mutex<()>> {
+    let place = table_place(location);
     let mut all = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     all.retain(|opening| opening.lock.strong_count() > 0);
     let found = all.iter().find(|opening| opening.version == version && opening.place == place);
@@ -97,9 +104,9 @@ fn opening(location: &str, version: u64) -> Arc<Mutex<()>> {
 }
 
 /// The last version of a table; `None` where there is no Delta table. Only the log after a version that is open is read.
-pub(crate) fn last(location: &str, settings: &SparkSettings, job: &Job) -> Result<Option<SharedTable>> {
+pub(crate) fn open_last(location: &str, settings: &SparkSettings, job: &Job) -> Result<Option<SharedTable>> {
     let storage = settings.storage();
-    let found = match before(location, settings, None) {
+    let found = match find_before(location, settings, None) {
         Some(known) => SharedTable::find_after(location, &known, &storage, job)?,
         None => SharedTable::find(location, &storage, job)?,
     };
@@ -109,11 +116,12 @@ pub(crate) fn last(location: &str, settings: &SparkSettings, job: &Job) -> Resul
     Ok(found)
 }
 
-/// Keeps a version that was opened, in place of one of its name that was opened before.
+/// Keeps a version that was opened, in place of the one of its number, and of those of a table that was at its place.
 pub(crate) fn keep(location: &str, settings: &SparkSettings, version: &OpenVersion) {
-    let (place, opening) = (place(location), settings.opening());
+    let (place, opening) = (table_place(location), settings.opening());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    kept.retain(|kept| !(kept.is_at(place, &opening) && kept.version.version() == version.version()));
+    let is_outdated = |kept: &OpenVersion| kept.version() == version.version() || kept.table_id() != version.table_id();
+    kept.retain(|kept| !(kept.is_at(place, &opening) && is_outdated(&kept.version)));
     kept.push_back(KeptVersion { place: place.to_owned(), opening, version: version.clone() });
     while kept.len() > MOST_VERSIONS
         || kept.len() > 1 && kept.iter().map(KeptVersion::files).sum::<usize>() > MOST_FILES
@@ -123,10 +131,13 @@ pub(crate) fn keep(location: &str, settings: &SparkSettings, version: &OpenVersi
 }
 
 /// A text for the names that a table has with and without `delta:`.
-fn place(location: &str) -> &str {
+fn table_place(location: &str) -> &str {
     let plain = match location.get(..6) {
         Some(scheme) if scheme.eq_ignore_ascii_case("delta:") => &location[6..],
         _ => location,
     };
     plain.strip_prefix("file://").unwrap_or(plain).trim_end_matches('/')
 }
+
+#[cfg(test)]
+mod tests;

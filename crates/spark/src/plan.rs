@@ -14,7 +14,7 @@ use crate::{extremes, open_versions, table_plan};
 ///
 /// The records: the schema as Spark's JSON, how each column can be filtered, the version (empty where there is none),
 /// bytes and rows (empty where they are unknown), the plan in words, the columns that a table is partitioned by, its
-/// properties, the part that the tasks of a table share (all three are empty for files), and then one for each task,
+/// properties, its id, the part that the tasks of a table share (all four are empty for files), and then one for each task,
 /// which is its plan, or one for each column whose extremes are requested. A table is planned from its log: no data
 /// file is opened.
 pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
@@ -59,7 +59,7 @@ fn opened(location: &str, settings: &SparkSettings, read: &ReadOptions) -> Resul
 /// Describes a location. The log of a table is read from a version on that is open.
 fn describe(location: &str, settings: &SparkSettings, read: &ReadOptions, job: &Job) -> Result<Scan> {
     let until = read.at.as_deref().map(str::parse::<u64>).transpose();
-    let known = until.ok().and_then(|until| open_versions::before(location, settings, until));
+    let known = until.ok().and_then(|until| open_versions::find_before(location, settings, until));
     match known.map(|known| Scan::describe_after(location, read, &known, job)) {
         // The table may have been replaced by files.
         None => Scan::describe(location, read, job),
@@ -102,6 +102,7 @@ fn described(scan: &Scan) -> Result<Vec<String>> {
         kept_bytes(plan).to_string(),
         number(plan.rows_at_most()),
         summary(plan),
+        String::new(),
         String::new(),
         String::new(),
         String::new(),

@@ -47,6 +47,7 @@ fn described(version: &OpenVersion, scan: &TableScan, rows: Option<u64>) -> Resu
         format!("files {} of {}, bytes {}", scan.files.len(), scan.all_files, scan.bytes()),
         version.partition_columns().join(&UNIT.to_string()),
         properties.join(&UNIT.to_string()),
+        version.table_id().to_owned(),
         serde_json::to_string(&scan.version).map_err(Error::unexpected)?,
     ])
 }

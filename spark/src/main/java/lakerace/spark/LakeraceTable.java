@@ -34,6 +34,8 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   private String[] partitions;
   /** The distribution of rows over the tasks of a write by these options; null until it is first needed. */
   private String distribution;
+  /** The id of a table that was opened for a write, else null. */
+  private String tableId;
   /** The version of a table that the rows of an upsert were checked with; null of other tables. */
   private String checked;
   /** The schema that a caller gives: that of the rows of a write, or the expected one of a read; null without one. */
@@ -113,6 +115,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
       table = new TruncatableDeltaTable(location, options, found, null);
     }
     table.partitions = target.partitions;
+    table.tableId = target.tableId;
     if (found == null && partitioning.length > 0 && !options.containsKey("partition_by")) {
       // df.write.partitionBy(...) creates the table.
       table.partitions = columnsOf(partitioning);
@@ -182,6 +185,15 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   /** The properties in the log of a table. */
   final Map<String, String> loggedProperties() {
     return plan == null ? Target.of(location, options).properties : plan.properties;
+  }
+
+  /** Adds the version that a write follows, and the id of its table: another one may come to its place. */
+  final void putVersion(String name, String version, Map<String, String> write) {
+    write.put(name, version);
+    String id = plan == null ? tableId : plan.tableId;
+    if (id != null) {
+      write.put("write.table_id", id);
+    }
   }
 
   /**
@@ -292,7 +304,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     String base = checked != null ? checked : version();
     if (base != null && !options.containsKey(GIVEN_AT)) {
       // The write follows the version that Spark has checked its rows with, and does not open the table again.
-      all.put("write.at", base);
+      putVersion("write.at", base, all);
     }
     // Where a write names its location, Spark leaves the mode of overwrites to the target.
     String known = isSame ? distribution : null;

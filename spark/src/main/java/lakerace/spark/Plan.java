@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** The engine's plan of a read: its schema, its size and its tasks. */
 final class Plan {
-  private static final int HEAD = 9;
+  private static final int HEAD = 10;
 
   final StructType schema;
   /** Columns whose comparisons have the same meaning in the engine and in Spark. */
@@ -27,6 +27,8 @@ final class Plan {
   final String[] partitions;
   /** The properties of a table. */
   final Map<String, String> properties;
+  /** The id of a table; empty for files. */
+  final String tableId;
   /** The part of the plan that the tasks of a table share; empty for files. */
   final String shared;
   final List<String> tasks;
@@ -44,7 +46,8 @@ final class Plan {
     this.summary = records[5];
     this.partitions = records[6].isEmpty() ? new String[0] : records[6].split(String.valueOf(Native.UNIT));
     this.properties = properties(records[7]);
-    this.shared = records[8];
+    this.tableId = records[8];
+    this.shared = records[9];
     this.tasks = Arrays.asList(records).subList(HEAD, records.length);
   }
 

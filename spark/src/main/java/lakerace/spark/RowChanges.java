@@ -59,7 +59,7 @@ final class RowChanges implements SupportsDelta {
   public DeltaWriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     HashMap<String, String> options = new HashMap<>(table.options);
     // The ids are those of the version that is read.
-    options.put("write.version", options.get("at"));
+    table.putVersion("write.version", options.get("at"), options);
     options.put("write.rows", command.name());
     if (command != Command.MERGE && scan != null && scan.conditions() != null) {
       options.put("write.conditions", scan.conditions());

@@ -15,6 +15,8 @@ final class Target {
   final String[] partitions;
   /** Its properties. */
   final Map<String, String> properties;
+  /** Its id. */
+  final String tableId;
   /** The distribution of rows over tasks: {@code none}, {@code hash} or {@code ranges}. */
   final String distribution;
 
@@ -25,6 +27,7 @@ final class Target {
     this.schema = isTable ? (StructType) DataType.fromJson(records[3]) : null;
     this.partitions = isTable && !records[5].isEmpty() ? records[5].split(String.valueOf(Native.UNIT)) : new String[0];
     this.properties = Plan.properties(isTable ? records[6] : "");
+    this.tableId = isTable ? records[7] : "";
   }
 
   static Target of(String location, Map<String, String> options) {

@@ -16,7 +16,7 @@ final class TruncatableDeltaTable extends DeltaTable implements TruncatableTable
   @Override
   public boolean truncateTable() {
     Map<String, String> all = new HashMap<>(options);
-    all.put("write.version", all.remove("at"));
+    putVersion("write.version", all.remove("at"), all);
     all.put("write.truncates", "true");
     new DriverCommit(location, all, schema()).commit(new WriterCommitMessage[0]);
     return true;

@@ -177,6 +177,7 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
     options.put("write.stream", "true");
     // Each micro-batch follows the last version.
     options.remove("write.at");
+    options.remove("write.table_id");
     return new StreamWrite(this, location, options, schema);
   }
 
