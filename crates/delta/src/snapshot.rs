@@ -63,8 +63,8 @@ impl Snapshot {
         })
     }
 
-    /// Checks before a commit that the log still has this version: a table that was dropped and created again is another one.
-    /// A LIST.
+    /// Checks before a commit that the log still has this version: a table that was dropped and created again is another
+    /// one. A LIST.
     pub(crate) fn check_in_log(&self) -> Result<()> {
         if self.entry_tag.is_none() {
             // The log has no entry of it any more, only a checkpoint.

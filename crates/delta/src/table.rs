@@ -183,8 +183,8 @@ impl Table {
         Snapshot::new(self.clone(), built).map_err(|error| error.at(self.location()))
     }
 
-    /// A version (`None`: the last one), where another object of the table has opened one before. That one itself needs no
-    /// request. A later one needs a LIST, and of the log only the entries after it. Other versions are opened as by
+    /// A version (`None`: the last one), where another object of the table has opened one before. That one itself needs
+    /// no request. A later one needs a LIST, and of the log only the entries after it. Other versions are opened as by
     /// [`Self::snapshot`], also where the log does not continue from the known version.
     ///
     /// # Errors
@@ -210,8 +210,8 @@ impl Table {
         later.or_else(|_| whole())
     }
 
-    /// Returns true if the log has entries after a version; `None` if it lacks the entry of that version or has another one in
-    /// its place. A LIST.
+    /// Returns true if the log has entries after a version; `None` if it lacks the entry of that version or has another
+    /// one in its place. A LIST.
     pub(crate) fn has_newer(&self, known: &Snapshot) -> Result<Option<bool>> {
         let version = known.version();
         let from = Url::parse(&format!("{ROOT}{LOG}/{version:020}")).map_err(Error::unexpected)?;

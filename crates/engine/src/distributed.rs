@@ -295,8 +295,8 @@ pub fn commit_rows(
     lakerace_delta::commit_rows(base.snapshot(), files, hidden, statement, None)
 }
 
-/// Removes all rows of a table of which a version is open. Returns the version that it has made; `None` where there were
-/// no rows.
+/// Removes all rows of a table of which a version is open. Returns the version that it has made; `None` where there
+/// were no rows.
 pub fn truncate(base: &OpenVersion) -> Result<Option<u64>> {
     lakerace_delta::truncate(base.snapshot())
 }

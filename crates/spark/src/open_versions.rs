@@ -103,7 +103,8 @@ fn opening_lock(location: &str, version: u64) -> Arc<Mutex<()>> {
     })
 }
 
-/// The last version of a table; `None` where there is no Delta table. Only the log after a version that is open is read.
+/// The last version of a table; `None` where there is no Delta table. Only the log after a version that is open is
+/// read.
 pub(crate) fn open_last(location: &str, settings: &SparkSettings, job: &Job) -> Result<Option<SharedTable>> {
     let storage = settings.storage();
     let found = match find_before(location, settings, None) {

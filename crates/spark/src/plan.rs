@@ -14,9 +14,9 @@ use crate::{extremes, open_versions, table_plan};
 ///
 /// The records: the schema as Spark's JSON, how each column can be filtered, the version (empty where there is none),
 /// bytes and rows (empty where they are unknown), the plan in words, the columns that a table is partitioned by, its
-/// properties, its id, the part that the tasks of a table share (all four are empty for files), and then one for each task,
-/// which is its plan, or one for each column whose extremes are requested. A table is planned from its log: no data
-/// file is opened.
+/// properties, its id, the part that the tasks of a table share (all four are empty for files), and then one for each
+/// task, which is its plan, or one for each column whose extremes are requested. A table is planned from its log: no
+/// data file is opened.
 pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
     let settings = SparkSettings::parse(options)?;
     if let Some(feed) = FeedVersions::from_settings(&settings)? {

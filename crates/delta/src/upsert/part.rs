@@ -122,8 +122,8 @@ pub fn files_per_key(snapshot: &Snapshot, key: &[String]) -> Result<Option<f64>>
     Ok((!ranges.is_empty()).then(|| begin_within as f64 / ranges.len() as f64))
 }
 
-/// Commits the parts of an upsert, which were made for the version `snapshot`, in one commit. After an error their files are
-/// removed, unless it is unknown whether the commit exists.
+/// Commits the parts of an upsert, which were made for the version `snapshot`, in one commit. After an error their files
+/// are removed, unless it is unknown whether the commit exists.
 ///
 /// With a transaction, the commit takes effect once: where the table has this transaction or a later one, the files are
 /// removed, and nothing changes.

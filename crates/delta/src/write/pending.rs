@@ -136,8 +136,8 @@ pub struct AppTransaction {
     pub number: u64,
 }
 
-/// Commits files, which were written for the version `base`, in one commit. `None` where there is nothing to commit: an append
-/// without rows and without a transaction changes nothing, or the table has this transaction or a later one already.
+/// Commits files, which were written for the version `base`, in one commit. `None` where there is nothing to commit: an
+/// append without rows and without a transaction changes nothing, or the table has this transaction or a later one already.
 /// The files are then removed. They are also removed after an error, unless it is unknown whether the commit exists.
 pub fn commit_files(
     base: &Snapshot,
