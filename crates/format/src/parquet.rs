@@ -12,6 +12,7 @@
 pub(crate) mod decode;
 pub(crate) mod encode;
 mod footer;
+mod logical_types;
 mod read;
 mod source;
 mod write;

@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Metadata, Schema, Sche
 use lakerace_io::option::UNION_COLUMNS;
 use lakerace_io::{Error, Result};
 
+use crate::extension_types::join_extension_types;
 use crate::file_notes::common_notes;
 use crate::files::{OpenFile, is_visible};
 use crate::place_columns::with_place_fields;
@@ -114,6 +115,7 @@ impl<'a, F: OpenFile> MergedColumn<'a, F> {
                 .at(file.url())
                 .advice("read the files separately, or rewrite one with the other's type"));
         };
+        join_extension_types(&mut self.field, other);
         if joined != *self.field.data_type() {
             self.from = file;
             self.field.set_data_type(joined);
@@ -176,7 +178,9 @@ fn joined(known: &DataType, other: &DataType) -> Option<DataType> {
 fn joined_field(known: &FieldRef, other: &FieldRef) -> Option<FieldRef> {
     let data_type = joined(known.data_type(), other.data_type())?;
     let nullable = known.is_nullable() || other.is_nullable();
-    Some(Arc::new(known.as_ref().clone().with_data_type(data_type).with_nullable(nullable)))
+    let mut field = known.as_ref().clone();
+    join_extension_types(&mut field, other);
+    Some(Arc::new(field.with_data_type(data_type).with_nullable(nullable)))
 }
 
 /// The fields of both in the order of their first appearance. One that only one of them has is nullable.

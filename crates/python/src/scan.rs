@@ -7,6 +7,7 @@ use arrow::ffi::FFI_ArrowSchema;
 use lakerace::{
     Clock, Error, ErrorKind, FileIo, Job, JobOptions, JobPlaces, Prices, RangeOptions, ReadOptions, ReadPlan,
 };
+use lakerace_format::exported_schema;
 use lakerace_io::wait::lock;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -190,7 +191,7 @@ impl Scan {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref());
+        let schema = FFI_ArrowSchema::try_from(exported_schema(&self.schema).as_ref());
         let schema = schema.map_err(|e| errors::raised(py, &Error::from_source(ErrorKind::Unsupported, e)))?;
         PyCapsule::new_with_value(py, schema, SCHEMA_CAPSULE)
     }

@@ -13,6 +13,7 @@ use arrow::ffi::FFI_ArrowSchema;
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 use lakerace::{Batches, Error, ErrorKind, Job, Result};
 use lakerace_exec::{ProducerThreads, ValueSender};
+use lakerace_format::exported_schema;
 use lakerace_io::option::Door;
 use lakerace_io::wait::lock;
 use pyo3::prelude::*;
@@ -68,7 +69,7 @@ impl Stream {
         };
         let raise = |error: &Error| errors::raised(py, error);
         let target = match requested_schema {
-            None => None,
+            None => Some(exported_schema(batches.schema())).filter(|exported| exported != batches.schema()),
             Some(capsule) => Some(requested(&capsule, batches.schema()).map_err(|e| raise(&e))?),
         };
         let mut reader = ThreadedReader::start(batches, target, self.job.clone(), Arc::clone(&self.failure))

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 
 use arrow::datatypes::Field;
+use lakerace_format::{EXTENSION_NAME, UUID_EXTENSION};
 
 use super::elements as kind;
 
 /// The key of the metadata.
 const KEY: &str = "lakerace.bson";
-const EXTENSION: &str = "ARROW:extension:name";
-const UUID: &str = "arrow.uuid";
 
 /// The encoding of a value of another type as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +72,7 @@ impl TextTag {
 
 /// The subtype with which bytes of a column are written.
 pub(super) fn binary_subtype(field: &Field) -> u8 {
-    if field.metadata().get(EXTENSION).is_some_and(|name| name == UUID) {
+    if field.extension_type_name() == Some(UUID_EXTENSION) {
         return 4;
     }
     let named = field.metadata().get(KEY).and_then(|text| text.strip_prefix("binary:"));
@@ -84,7 +83,7 @@ pub(super) fn binary_subtype(field: &Field) -> u8 {
 pub(super) fn binary_metadata(subtype: u8) -> HashMap<String, String> {
     match subtype {
         0 => HashMap::new(),
-        4 => HashMap::from([(EXTENSION.to_owned(), UUID.to_owned())]),
+        4 => HashMap::from([(EXTENSION_NAME.to_owned(), UUID_EXTENSION.to_owned())]),
         other => HashMap::from([(KEY.to_owned(), format!("binary:{other}"))]),
     }
 }

@@ -11,6 +11,7 @@ mod extremes;
 mod folder_sink;
 mod foreign_files;
 mod foreign_statistics;
+mod logical_types;
 mod nested_columns;
 mod old_calendar;
 mod orc;

@@ -280,7 +280,8 @@ fn outward(scale: TimeScale, max: &[u8]) -> Option<Vec<u8>> {
 
 /// Returns true if a column holds text, whose bounds are cut between characters.
 pub(crate) fn is_utf8(column: &ColumnDescriptor) -> bool {
-    matches!(column.logical_type_ref(), Some(LogicalType::String)) || column.converted_type() == ConvertedType::UTF8
+    matches!(column.logical_type_ref(), Some(LogicalType::String | LogicalType::Json))
+        || column.converted_type() == ConvertedType::UTF8
 }
 
 /// The least and greatest of some numbers, and the count of NaNs.

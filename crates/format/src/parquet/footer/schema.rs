@@ -92,23 +92,36 @@ pub(crate) fn with_large_texts(schema: &SchemaRef, metadata: &ParquetMetaData) -
 
 /// The types of the leaf columns of a column.
 pub(crate) fn leaf_types(field: &FieldRef) -> Vec<DataType> {
-    let types = RefCell::new(Vec::new());
-    let note = |_, known: &DataType| {
-        types.borrow_mut().push(known.clone());
-        known.clone()
+    leaf_fields(field).iter().map(|leaf| leaf.data_type().clone()).collect()
+}
+
+/// The fields of the leaf columns of a column.
+pub(crate) fn leaf_fields(field: &FieldRef) -> Vec<FieldRef> {
+    let fields = RefCell::new(Vec::new());
+    let note = |_, known: &FieldRef| {
+        fields.borrow_mut().push(Arc::clone(known));
+        Arc::clone(known)
     };
     with_leaves_of(field, &mut 0, &note);
-    types.into_inner()
+    fields.into_inner()
 }
 
 /// The schema with other types for its leaf columns, each by its number and its type.
 fn with_leaves(schema: &Schema, to: &dyn Fn(usize, &DataType) -> DataType) -> SchemaRef {
+    let typed = |leaf, field: &FieldRef| -> FieldRef {
+        Arc::new(field.as_ref().clone().with_data_type(to(leaf, field.data_type())))
+    };
+    with_leaf_fields(schema, &typed)
+}
+
+/// The schema with other fields for its leaf columns, each by its number.
+pub(in crate::parquet) fn with_leaf_fields(schema: &Schema, to: &dyn Fn(usize, &FieldRef) -> FieldRef) -> SchemaRef {
     let mut next = 0;
     let fields: Vec<FieldRef> = schema.fields().iter().map(|field| with_leaves_of(field, &mut next, to)).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-fn with_leaves_of(field: &FieldRef, next: &mut usize, to: &dyn Fn(usize, &DataType) -> DataType) -> FieldRef {
+fn with_leaves_of(field: &FieldRef, next: &mut usize, to: &dyn Fn(usize, &FieldRef) -> FieldRef) -> FieldRef {
     use DataType as T;
     let mut below = |field: &FieldRef| with_leaves_of(field, next, to);
     let data_type = match field.data_type() {
@@ -119,7 +132,7 @@ fn with_leaves_of(field: &FieldRef, next: &mut usize, to: &dyn Fn(usize, &DataTy
         T::LargeListView(field) => T::LargeListView(below(field)),
         T::FixedSizeList(field, length) => T::FixedSizeList(below(field), *length),
         T::Map(entries, sorted) => T::Map(below(entries), *sorted),
-        flat => to(std::mem::replace(next, *next + 1), flat),
+        _ => return to(std::mem::replace(next, *next + 1), field),
     };
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }

@@ -13,6 +13,7 @@ use parquet::schema::types::SchemaDescPtr;
 
 use crate::parquet::encode::block::BlockPool;
 use crate::parquet::encode::compress::parquet_codec;
+use crate::parquet::logical_types::with_logical_types;
 use crate::{Codec, Compression, WriteOptions};
 
 /// Rows in a row group unless options say otherwise: 2^20, as other writers do.
@@ -108,6 +109,7 @@ impl FileLayout {
             // The names of list elements and map entries as the format's specification has them.
             .with_coerce_types(true)
             .convert(&stored)
+            .and_then(|descriptor| with_logical_types(descriptor, &stored))
             .map_err(|e| Error::unsupported("the schema can't be stored as Parquet").because(e))?;
         let mut columns = Vec::with_capacity(stored_fields.len());
         let mut first_leaf = 0;
