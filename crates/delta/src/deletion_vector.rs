@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use delta_kernel::Engine;
 use delta_kernel::actions::deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorageType};
-use lakerace_format::DeletedRows;
+use lakerace_format::{DeletedRows, uuid_text};
 use lakerace_io::{Error, Fetcher, IfExists, Object, Output, Result, Wanted, plan_requests};
 use roaring::RoaringTreemap;
 use url::Url;
@@ -228,7 +228,7 @@ pub(crate) fn pack(vectors: &[RoaringTreemap]) -> Result<PackedVectors> {
         let descriptor = DeletionVectorDescriptor::try_new(kind, target.clone(), Some(offset), size, cardinality);
         descriptors.push(descriptor.map_err(from_kernel)?);
     }
-    Ok(PackedVectors { name: format!("deletion_vector_{}.bin", uuid(&id)), bytes: bytes.into(), descriptors })
+    Ok(PackedVectors { name: format!("deletion_vector_{}.bin", uuid_text(&id)), bytes: bytes.into(), descriptors })
 }
 
 /// Writes vectors into one file, which is no part of the table until its log names it; returns the file, and the place
@@ -244,10 +244,4 @@ pub(crate) fn store(table: &Table, vectors: &[RoaringTreemap]) -> Result<(Object
     // The entry of the log that names it syncs the folder first.
     output.publish_in_group()?;
     Ok((object, descriptors))
-}
-
-/// Bytes as UUIDs are written: `8-4-4-4-12` hexadecimal digits.
-fn uuid(id: &[u8; 16]) -> String {
-    let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }

@@ -10,6 +10,7 @@ use super::time::{DAY_NS, parse_time, parse_timestamp};
 use super::value::{NativeInteger, Value, for_integer_type, is_binary, is_text, plain_type};
 use crate::Literal;
 use crate::schema_text::print_type;
+use crate::uuids::uuid_bytes;
 
 /// Digits after the point that any double has at most.
 const EXACT_PLACES: usize = 1074;
@@ -78,7 +79,7 @@ fn place_text(text: &str, data_type: &DataType) -> Result<Option<LiteralPlace>, 
 /// The bytes of a text for a column of values of one size: those of the UUID in it, or its own if their number is
 /// right.
 fn fixed_bytes(text: &str, size: i32) -> Result<Vec<u8>, String> {
-    match (size, uuid(text)) {
+    match (size, uuid_bytes(text)) {
         (16, Some(bytes)) => Ok(bytes),
         _ if usize::try_from(size) == Ok(text.len()) => Ok(text.as_bytes().to_vec()),
         (16, None) => Err(format!(
@@ -87,18 +88,6 @@ fn fixed_bytes(text: &str, size: i32) -> Result<Vec<u8>, String> {
         )),
         _ => Err(format!("its values have {size} bytes, but '{text}' has {}; bytes are written X'00FF'", text.len())),
     }
-}
-
-/// The bytes of a UUID: 32 hexadecimal digits with hyphens between them and braces around them, or without.
-fn uuid(text: &str) -> Option<Vec<u8>> {
-    let inside = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text);
-    let digits: Option<Vec<u8>> = inside
-        .chars()
-        .filter(|c| *c != '-')
-        .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
-        .collect();
-    let digits = digits.filter(|digits| digits.len() == 32)?;
-    Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
 /// A literal in words: its type and value.

@@ -1,0 +1,125 @@
+//! UUIDs as texts: for formats without a type for them, and in filters.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray, RecordBatch, RecordBatchOptions, StringArray};
+use arrow::array::{StringBuilder, make_array};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use lakerace_io::{Error, Result};
+
+use crate::extension_types::is_uuid;
+
+/// Characters of a text.
+const TEXT_LENGTH: usize = 36;
+
+/// The usual text of 16 bytes: `8-4-4-4-12` hexadecimal digits.
+///
+/// ```
+/// let text = lakerace_format::uuid_text(&[0x12; 16]);
+/// assert_eq!(text, "12121212-1212-1212-1212-121212121212");
+/// ```
+pub fn uuid_text(id: &[u8]) -> String {
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let mut text = String::with_capacity(TEXT_LENGTH);
+    for (at, byte) in id.iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+    }
+    text
+}
+
+/// The bytes of a UUID: 32 hexadecimal digits with hyphens between them and braces around them, or without.
+pub(crate) fn uuid_bytes(text: &str) -> Option<Vec<u8>> {
+    let inside = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text);
+    let digits: Option<Vec<u8>> = inside
+        .chars()
+        .filter(|c| *c != '-')
+        .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
+        .collect();
+    let digits = digits.filter(|digits| digits.len() == 32)?;
+    Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+/// The batch with texts in place of UUIDs, also within other columns.
+///
+/// # Errors
+/// `Internal` for an array whose children do not fit it.
+pub fn with_uuid_texts(batch: RecordBatch) -> Result<RecordBatch> {
+    let schema = batch.schema();
+    if !has_uuids(&schema) {
+        return Ok(batch);
+    }
+    let texts = |(column, field): (&ArrayRef, &FieldRef)| array_with_texts(column, field);
+    let columns = batch.columns().iter().zip(schema.fields()).map(texts).collect::<Result<_, _>>();
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let schema = schema_with_uuid_texts(&schema);
+    columns.and_then(|columns| RecordBatch::try_new_with_options(schema, columns, &rows)).map_err(Error::unexpected)
+}
+
+/// Returns true if a column has UUIDs, or one within it.
+pub(crate) fn has_uuids(schema: &Schema) -> bool {
+    schema.fields().iter().any(|field| !Arc::ptr_eq(field, &field_with_texts(field)))
+}
+
+/// The schema with texts in place of UUIDs.
+pub(crate) fn schema_with_uuid_texts(schema: &Schema) -> SchemaRef {
+    let fields: Fields = schema.fields().iter().map(field_with_texts).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+fn field_with_texts(field: &FieldRef) -> FieldRef {
+    use DataType as T;
+    if is_uuid(field) {
+        return Arc::new(Field::new(field.name(), T::Utf8, field.is_nullable()));
+    }
+    let data_type = match field.data_type() {
+        T::Struct(fields) => T::Struct(fields.iter().map(field_with_texts).collect()),
+        T::List(item) => T::List(field_with_texts(item)),
+        T::LargeList(item) => T::LargeList(field_with_texts(item)),
+        T::FixedSizeList(item, size) => T::FixedSizeList(field_with_texts(item), *size),
+        T::Map(entries, is_sorted) => T::Map(field_with_texts(entries), *is_sorted),
+        _ => return Arc::clone(field),
+    };
+    match data_type == *field.data_type() {
+        true => Arc::clone(field),
+        false => Arc::new(field.as_ref().clone().with_data_type(data_type)),
+    }
+}
+
+fn array_with_texts(array: &ArrayRef, field: &FieldRef) -> Result<ArrayRef, ArrowError> {
+    if is_uuid(field) {
+        return Ok(Arc::new(texts(array.as_fixed_size_binary())));
+    }
+    let with_texts = field_with_texts(field);
+    if Arc::ptr_eq(field, &with_texts) {
+        return Ok(Arc::clone(array));
+    }
+    let data = array.to_data();
+    let children = data.child_data().iter().zip(fields_within(field.data_type()));
+    let children = children.map(|(child, field)| array_with_texts(&make_array(child.clone()), field));
+    let children = children.map(|child| child.map(|child| child.to_data())).collect::<Result<Vec<_>, _>>()?;
+    let builder = data.into_builder().data_type(with_texts.data_type().clone()).child_data(children);
+    Ok(make_array(builder.build()?))
+}
+
+/// The fields of the arrays within an array of a type that may have UUIDs within.
+fn fields_within(data_type: &DataType) -> &[FieldRef] {
+    use DataType as T;
+    match data_type {
+        T::Struct(fields) => fields,
+        T::List(item) | T::LargeList(item) | T::FixedSizeList(item, _) | T::Map(item, _) => std::slice::from_ref(item),
+        _ => &[],
+    }
+}
+
+fn texts(ids: &FixedSizeBinaryArray) -> StringArray {
+    let mut texts = StringBuilder::with_capacity(ids.len(), ids.len() * TEXT_LENGTH);
+    ids.iter().for_each(|id| texts.append_option(id.map(uuid_text)));
+    texts.finish()
+}
+
+#[cfg(test)]
+mod tests;
