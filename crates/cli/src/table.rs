@@ -8,7 +8,7 @@ use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, DurationFormat, FormatOptions};
 use console::{Alignment, style};
 use console::{Term, measure_text_width, pad_str, truncate_str};
-use lakerace::{Error, Result, with_instants_in_utc};
+use lakerace::{Error, Result, with_instants_in_utc, with_uuid_texts};
 
 /// Rows that set the widths.
 const SAMPLE_ROWS: usize = 1000;
@@ -55,7 +55,7 @@ impl TablePrinter {
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let batch = with_instants_in_utc(batch.clone())?;
+        let batch = with_uuid_texts(with_instants_in_utc(batch.clone())?)?;
         if let Some(widths) = self.widths.take() {
             let outcome = self.rows(&batch, &widths);
             self.widths = Some(widths);

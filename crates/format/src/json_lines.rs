@@ -31,7 +31,7 @@ pub use self::texts::values_of_json;
 use crate::text::{TextRows, TextSink};
 use crate::{
     FileFormat, Sink, WriteOptions, refuse_keys_twice, refuse_to_write_duplicates, with_instants_in_utc,
-    with_plain_nulls,
+    with_plain_nulls, with_uuid_texts,
 };
 
 /// JSON lines: an object a line.
@@ -107,7 +107,7 @@ impl JsonLines {
 
     fn write(&self, batch: &RecordBatch, first_row: u64, out: &mut Vec<u8>) -> Result<()> {
         let advice = || format!("choose another format, or exclude the column with {COLUMNS}");
-        let batch = &with_instants_in_utc(batch.clone())?;
+        let batch = &with_uuid_texts(with_instants_in_utc(batch.clone())?)?;
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             if let Some(what) = has_checked(field.data_type()).then(|| unfit(&column.to_data())).flatten() {
                 let message = format!("column {:?} has {what}", field.name());

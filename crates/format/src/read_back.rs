@@ -6,11 +6,12 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
 use lakerace_io::option::{COLUMNS, VERIFY};
 use lakerace_io::{Error, Result};
 
+use crate::extension_types::is_uuid;
 use crate::schema_text::{parse_schema, print_schema};
 use crate::{CsvOptions, FileFormat};
 
 /// The schema with which a text file is read as rows of `schema`: a dictionary is read as its values, because text
-/// contains only these.
+/// contains only these, and a UUID as its text.
 pub fn read_back_schema(schema: &Schema) -> Schema {
     Schema::new(plain_fields(schema.fields()))
 }
@@ -20,7 +21,8 @@ fn plain_fields(fields: &Fields) -> Fields {
 }
 
 fn plain_field(field: &FieldRef) -> FieldRef {
-    Arc::new(Field::new(field.name(), plain_type(field.data_type()), field.is_nullable()))
+    let data_type = if is_uuid(field) { DataType::Utf8 } else { plain_type(field.data_type()) };
+    Arc::new(Field::new(field.name(), data_type, field.is_nullable()))
 }
 
 fn plain_type(data_type: &DataType) -> DataType {

@@ -19,6 +19,7 @@ use super::print;
 use super::rules::DialectRules;
 use crate::prefetch;
 use crate::schema_text::print_type;
+use crate::with_uuid_texts;
 
 /// The number of rows ahead for which texts anywhere in memory are prefetched.
 const AHEAD: usize = 16;
@@ -77,6 +78,7 @@ impl BatchFormatter {
 
     /// Appends all rows of a batch. `first_row` is the number of its first row in the file, from 1.
     pub fn rows(&self, batch: &RecordBatch, first_row: u64, out: &mut Vec<u8>) -> Result<()> {
+        let batch = &with_uuid_texts(batch.clone())?;
         let arrays = batch.columns().iter().map(plain).collect::<Result<Vec<_>>>()?;
         let columns = arrays.iter().map(|a| self.printer(a.as_ref())).collect::<Result<Vec<_>>>()?;
         let nulls: Vec<_> = arrays.iter().map(|a| a.logical_nulls()).collect();

@@ -7,6 +7,7 @@ use lakerace_io::Result;
 use super::format::{BatchFormatter, check_types};
 use super::rules::{Dialect, DialectRules};
 use crate::CsvOptions;
+use crate::uuids::schema_with_uuid_texts;
 
 /// Batches as lines of CSV or TBL, one after the other: the text that [`super::CsvSink`] writes.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ impl CsvLines {
     /// # Errors
     /// `Unsupported` for a column that has no text, `Usage` for options that contradict one another.
     pub fn new(schema: SchemaRef, dialect: Dialect, options: &CsvOptions) -> Result<Self> {
-        check_types(&schema)?;
+        check_types(&schema_with_uuid_texts(&schema))?;
         Ok(Self { formatter: BatchFormatter::new(DialectRules::new(dialect, options)?), schema, rows: 0 })
     }
 

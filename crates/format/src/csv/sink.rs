@@ -7,6 +7,7 @@ use lakerace_io::{Job, Output, Result};
 use super::format::{BatchFormatter, check_types};
 use super::rules::{Dialect, DialectRules};
 use crate::text::{TextRows, TextSink};
+use crate::uuids::schema_with_uuid_texts;
 use crate::{Sink, WriteOptions};
 
 /// Writes one CSV or TBL file.
@@ -18,8 +19,8 @@ use crate::{Sink, WriteOptions};
 /// included, and those with a delimiter, quote or line end stand in quotes. Without quotes (TBL), an empty text reads back
 /// as null, and a text with a delimiter or line end is an error.
 ///
-/// The file is packed as its name says (`.gz`, `.zst`), or as the options say where the name says nothing. Binary, nested, duration and interval columns are
-/// `Unsupported`.
+/// The file is packed as its name says (`.gz`, `.zst`), or as the options say where the name says nothing. UUIDs become texts. Other
+/// binary columns, and nested, duration and interval ones are `Unsupported`.
 pub struct CsvSink;
 
 impl CsvSink {
@@ -34,7 +35,7 @@ impl CsvSink {
         options: &WriteOptions,
         job: &Job,
     ) -> Result<Box<dyn Sink>> {
-        check_types(&schema).map_err(|error| error.at(output.url()))?;
+        check_types(&schema_with_uuid_texts(&schema)).map_err(|error| error.at(output.url()))?;
         let formatter = BatchFormatter::new(DialectRules::new(dialect, &options.csv)?);
         let rows = CsvRows { formatter, schema: SchemaRef::clone(&schema) };
         TextSink::create(output, schema, Box::new(rows), options, job)

@@ -6,7 +6,7 @@ use lakerace_io::{Deferred, Error, IfExists, JobStore, Output, Result, WriteMode
 
 use super::commit::FolderCommit;
 use super::staged::StagedFolder;
-use crate::{Sink, Written};
+use crate::{Narrowing, Sink, Written};
 
 /// Makes the sink of one file.
 pub type MakeSink = Box<dyn FnMut(Output) -> Result<Box<dyn Sink>> + Send>;
@@ -38,6 +38,11 @@ impl FolderFile {
     pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
         self.rows += batch.num_rows() as u64;
         self.sink.write(batch)
+    }
+
+    /// The conversion by which it changes values.
+    pub fn narrowing(&self) -> Option<Narrowing> {
+        self.sink.narrowing()
     }
 
     /// Bytes of it so far.

@@ -6,7 +6,7 @@ use lakerace_io::{Job, JobStore, Result, WriteMode};
 
 use super::cut::{FILE_BYTES, FileCut};
 use super::files::{FolderFile, FolderFiles, MakeSink};
-use crate::{Sink, WriteOptions, Written};
+use crate::{Narrowing, Sink, WriteOptions, Written};
 
 /// Writes the files of a folder. See the [module](super).
 pub struct FolderSink {
@@ -61,6 +61,10 @@ impl Sink for FolderSink {
             from += rows;
         }
         Ok(())
+    }
+
+    fn narrowing(&self) -> Option<Narrowing> {
+        self.file.as_ref().and_then(FolderFile::narrowing)
     }
 
     fn finish(mut self: Box<Self>) -> Result<Written> {

@@ -1,5 +1,7 @@
 //! Files of text as sinks: several threads encode rows as text and compress it.
 
+use std::sync::Arc;
+
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
@@ -9,8 +11,9 @@ use lakerace_io::{Error, Job, Output, Result};
 
 use super::{BYTE_ORDER_MARK, FileCompression, pool_options};
 use crate::array_bytes::array_bytes;
+use crate::uuids::has_uuids;
 use crate::zstd_contexts;
-use crate::{Codec, Compression, Sink, WriteOptions, Written, is_large_row};
+use crate::{Codec, Compression, Narrowing, Sink, WriteOptions, Written, is_large_row, with_uuid_texts};
 
 /// Approximate size of the text of one piece of work. Compressed files get a member or frame for each, so it is not
 /// small.
@@ -164,6 +167,10 @@ impl Sink for TextSink {
             }
         }
         Ok(())
+    }
+
+    fn narrowing(&self) -> Option<Narrowing> {
+        has_uuids(&self.schema).then(|| Arc::new(|batch: &RecordBatch| with_uuid_texts(batch.clone())) as Narrowing)
     }
 
     fn finish(mut self: Box<Self>) -> Result<Written> {

@@ -17,6 +17,7 @@ use super::{Append, ColumnOrigin, ColumnPath, ColumnSlot, JsonColumn, LineFault}
 use crate::json::{Json, JsonKind};
 use crate::schema_text::print_type;
 use crate::text::{infer, value};
+use crate::uuids::uuid_bytes;
 
 /// The column of a type that is not nested.
 pub(super) fn column(place: &ColumnPath) -> Result<Box<dyn JsonColumn>> {
@@ -282,7 +283,7 @@ impl JsonColumn for TextColumn {
     }
 }
 
-/// Bytes as hexadecimal digits, two for each.
+/// Bytes as hexadecimal digits, two for each; 16 bytes also as the text of a UUID.
 #[derive(Default)]
 struct BytesColumn {
     builder: BinaryBuilder,
@@ -291,6 +292,10 @@ struct BytesColumn {
 
 impl BytesColumn {
     fn parse(&mut self, text: &[u8], data_type: &DataType) -> Option<()> {
+        if *data_type == DataType::FixedSizeBinary(16) {
+            self.bytes = uuid_bytes(std::str::from_utf8(text).ok()?)?;
+            return Some(());
+        }
         let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
         self.bytes.clear();
         for pair in text.chunks(2) {
