@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from numbers import Integral, Real
+from uuid import UUID
 
 from lakerace import _lakerace
 from lakerace._errors import UsageError
@@ -68,4 +69,6 @@ def _parameter(value: object) -> tuple[str, str]:
         return "date", value.isoformat()
     if isinstance(value, time):
         return "text", value.isoformat()
+    if isinstance(value, UUID):
+        return "text", str(value)
     raise UsageError(f"params: a filter can't have a value of type {type(value).__name__}")

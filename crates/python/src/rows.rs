@@ -5,16 +5,17 @@ mod datetime;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait,
-    PrimitiveArray, RecordBatch,
+    Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryArray, FixedSizeListArray, GenericListArray, MapArray,
+    OffsetSizeTrait, PrimitiveArray, RecordBatch,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    SchemaRef, TimeUnit, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, DataType, Date32Type, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, SchemaRef, TimeUnit, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use lakerace::{Batches, Error, ErrorKind, Job, JobOptions};
+use lakerace_format::is_uuid;
 use lakerace_io::wait::lock;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -87,7 +88,7 @@ impl Rows {
     fn chunk(&self, py: Python<'_>, chunk: &RecordBatch) -> PyResult<Vec<Py<PyAny>>> {
         let mut columns = Vec::with_capacity(chunk.num_columns());
         for (column, field) in chunk.columns().iter().zip(self.schema.fields()) {
-            let objects = objects(py, column).map_err(|failure| match failure {
+            let objects = objects(py, field, column).map_err(|failure| match failure {
                 ValueFailure::Ours(error) => errors::raised(py, &error.at(format!("column {:?}", field.name()))),
                 ValueFailure::Python(error) => error,
             })?;
@@ -147,10 +148,11 @@ impl From<arrow::error::ArrowError> for ValueFailure {
 
 type Objects = Result<Vec<Py<PyAny>>, ValueFailure>;
 
-/// Makes an object for each value of an array.
-fn objects(py: Python<'_>, array: &ArrayRef) -> Objects {
+/// Makes an object for each value of the array of a field.
+fn objects(py: Python<'_>, field: &Field, array: &ArrayRef) -> Objects {
     use DataType as T;
     match array.data_type() {
+        _ if is_uuid(field) => uuids(py, array.as_fixed_size_binary()),
         T::Null => Ok((0..array.len()).map(|_| py.None()).collect()),
         T::Boolean => each(py, array.as_boolean(), |array: &BooleanArray, row| array.value(row).into_py_any(py)),
         T::Int8 => numbers::<Int8Type>(py, array),
@@ -161,7 +163,7 @@ fn objects(py: Python<'_>, array: &ArrayRef) -> Objects {
         T::UInt16 => numbers::<UInt16Type>(py, array),
         T::UInt32 => numbers::<UInt32Type>(py, array),
         T::UInt64 => numbers::<UInt64Type>(py, array),
-        T::Float16 => objects(py, &cast(array, &T::Float32)?),
+        T::Float16 => numbers::<Float32Type>(py, &cast(array, &T::Float32)?),
         T::Float32 => numbers::<Float32Type>(py, array),
         T::Float64 => numbers::<Float64Type>(py, array),
         T::Utf8 => {
@@ -186,10 +188,10 @@ fn objects(py: Python<'_>, array: &ArrayRef) -> Objects {
         T::Timestamp(..) => timestamps(py, array),
         T::Time32(_) | T::Time64(_) => times(py, array),
         T::Duration(unit) => durations(py, array, *unit),
-        T::Dictionary(_, values) => objects(py, &cast(array, values)?),
-        T::List(_) => lists(py, array.as_list::<i32>()),
-        T::LargeList(_) => lists(py, array.as_list::<i64>()),
-        T::FixedSizeList(..) => fixed_lists(py, array.as_fixed_size_list()),
+        T::Dictionary(_, values) => objects(py, field, &cast(array, values)?),
+        T::List(item) => lists(py, item, array.as_list::<i32>()),
+        T::LargeList(item) => lists(py, item, array.as_list::<i64>()),
+        T::FixedSizeList(item, _) => fixed_lists(py, item, array.as_fixed_size_list()),
         T::Struct(_) => structs(py, array),
         T::Map(..) => maps(py, array.as_map()),
         other => {
@@ -230,6 +232,11 @@ fn decimals(py: Python<'_>, array: &ArrayRef) -> Objects {
     let format = FormatOptions::new();
     let texts = ArrayFormatter::try_new(array.as_ref(), &format)?;
     each(py, array, |_, row| Ok(class.call1((texts.value(row).to_string(),))?.unbind()))
+}
+
+fn uuids(py: Python<'_>, array: &FixedSizeBinaryArray) -> Objects {
+    let class = py.import("uuid")?.getattr("UUID")?;
+    each(py, array, |array, row| Ok(class.call1((py.None(), PyBytes::new(py, array.value(row))))?.unbind()))
 }
 
 fn dates(py: Python<'_>, array: &ArrayRef) -> Objects {
@@ -305,16 +312,16 @@ fn durations(py: Python<'_>, array: &ArrayRef, unit: TimeUnit) -> Objects {
     })
 }
 
-fn lists<O: OffsetSizeTrait>(py: Python<'_>, array: &GenericListArray<O>) -> Objects {
-    each(py, array, |array, row| list(py, &array.value(row)))
+fn lists<O: OffsetSizeTrait>(py: Python<'_>, item: &Field, array: &GenericListArray<O>) -> Objects {
+    each(py, array, |array, row| list(py, item, &array.value(row)))
 }
 
-fn fixed_lists(py: Python<'_>, array: &FixedSizeListArray) -> Objects {
-    each(py, array, |array, row| list(py, &array.value(row)))
+fn fixed_lists(py: Python<'_>, item: &Field, array: &FixedSizeListArray) -> Objects {
+    each(py, array, |array, row| list(py, item, &array.value(row)))
 }
 
-fn list(py: Python<'_>, values: &ArrayRef) -> PyResult<Py<PyAny>> {
-    Ok(PyList::new(py, plain(py, objects(py, values))?)?.into_any().unbind())
+fn list(py: Python<'_>, item: &Field, values: &ArrayRef) -> PyResult<Py<PyAny>> {
+    Ok(PyList::new(py, plain(py, objects(py, item, values))?)?.into_any().unbind())
 }
 
 /// The error of a nested value.
@@ -328,7 +335,8 @@ fn plain(py: Python<'_>, objects: Objects) -> PyResult<Vec<Py<PyAny>>> {
 fn structs(py: Python<'_>, array: &ArrayRef) -> Objects {
     let array = array.as_struct();
     let names: Vec<_> = array.fields().iter().map(|field| PyString::intern(py, field.name())).collect();
-    let columns = array.columns().iter().map(|column| objects(py, column)).collect::<Result<Vec<_>, _>>()?;
+    let columns = array.fields().iter().zip(array.columns()).map(|(field, column)| objects(py, field, column));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
     each(py, array, |_, row| {
         let object = PyDict::new(py);
         for (name, column) in names.iter().zip(&columns) {
@@ -342,8 +350,9 @@ fn structs(py: Python<'_>, array: &ArrayRef) -> Objects {
 fn maps(py: Python<'_>, array: &MapArray) -> Objects {
     each(py, array, |array, row| {
         let entries = array.value(row);
-        let keys = plain(py, objects(py, entries.column(0)))?;
-        let values = plain(py, objects(py, entries.column(1)))?;
+        let (key, value) = array.entries_fields();
+        let keys = plain(py, objects(py, key, entries.column(0)))?;
+        let values = plain(py, objects(py, value, entries.column(1)))?;
         Ok(PyList::new(py, keys.into_iter().zip(values))?.into_any().unbind())
     })
 }
