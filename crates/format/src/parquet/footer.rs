@@ -29,7 +29,7 @@ use self::mend::{encrypted_leaves, without_wrong_fields};
 use self::narrow::{RootNames, narrowed};
 use self::old_calendar::OldCalendar;
 use self::page_index::keep_indexes;
-use self::schema::{is_int96, with_int96, with_large_texts, with_months, with_root_views};
+use self::schema::{is_int96, with_enum_texts, with_int96, with_large_texts, with_months, with_root_views};
 use super::logical_types::with_noted_types;
 use crate::duplicates::refuse_duplicates;
 use crate::file_notes::notes_of_columns;
@@ -393,7 +393,7 @@ fn arrow_metadata(
             other => other.clone(),
         }),
     };
-    let timed = with_months(&timed, metadata);
+    let timed = with_enum_texts(&with_months(&timed, metadata), stored);
     let viewed = with_large_texts(&with_root_views(&timed).unwrap_or(timed), metadata);
     let viewed = with_noted_types(&viewed, stored);
     if viewed.fields() == hinted.schema().fields() {

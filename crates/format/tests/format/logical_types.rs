@@ -109,3 +109,19 @@ fn json_of_old_writers_is_json() {
     assert_eq!(types, [Some(LogicalType::Json), None, Some(LogicalType::String)]);
     assert_eq!(read_all(&to), batch);
 }
+
+#[test]
+fn enumerations_are_texts() {
+    const MESSAGE: &str = "message m {
+        required binary e (ENUM);
+        optional group s { repeated binary e (ENUM); optional binary b; }
+    }";
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("e.parquet");
+    put(&path, Arc::new(parse_message_type(MESSAGE).unwrap()));
+    let batch = read_all(&path);
+    let schema = batch.schema();
+    assert_eq!(schema.field(0).data_type(), &DataType::Utf8View);
+    let DataType::Struct(fields) = schema.field(1).data_type() else { panic!("no struct") };
+    assert_eq!((item(&fields[0]).data_type(), fields[1].data_type()), (&DataType::Utf8, &DataType::Binary));
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef, Fields, IntervalUnit, Schema, SchemaRef};
 use parquet::arrow::ARROW_SCHEMA_META_KEY;
-use parquet::basic::Type;
+use parquet::basic::{ConvertedType, Type};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
@@ -43,6 +43,19 @@ pub(crate) fn with_int96(schema: &Schema, stored: &SchemaDescriptor, to: &dyn Fn
 /// Returns true if a leaf column has timestamps of 96 bits.
 pub(crate) fn is_int96(stored: &SchemaDescriptor, leaf: usize) -> bool {
     leaf < stored.num_columns() && stored.column(leaf).physical_type() == Type::INT96
+}
+
+/// The schema with texts as values of enumerations, which the parquet crate takes for bytes.
+pub(crate) fn with_enum_texts(schema: &SchemaRef, stored: &SchemaDescriptor) -> SchemaRef {
+    let is_enum =
+        |leaf: usize| stored.columns().get(leaf).is_some_and(|column| column.converted_type() == ConvertedType::ENUM);
+    if !(0..stored.num_columns()).any(is_enum) {
+        return Arc::clone(schema);
+    }
+    with_leaves(schema, &|leaf, known| match known {
+        DataType::Binary if is_enum(leaf) => DataType::Utf8,
+        _ => known.clone(),
+    })
 }
 
 /// The schema with months in intervals of root columns. Without a hint of its writer, the parquet crate takes an interval for one of
