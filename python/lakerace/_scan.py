@@ -418,8 +418,8 @@ class Scan(ReadableRows):
     def rows(self, *, named: bool = False) -> Iterator[tuple[Any, ...]] | Iterator[dict[str, Any]]:
         """The rows one by one: tuples, or with `named` dicts. They are read by batches, of which memory holds a few.
 
-        Dates, times and durations are those of `datetime`, decimals `decimal.Decimal`, structs dicts, lists lists and
-        maps lists of pairs.
+        Dates, times and durations are those of `datetime`, decimals `decimal.Decimal`, UUIDs `uuid.UUID`, structs dicts,
+        lists lists and maps lists of pairs.
 
         Raises:
             ValueError: A time has nanoseconds, or a year that Python's times have not.
