@@ -13,7 +13,7 @@ fn tasks(location: &str, options: &[(&str, &str)]) -> (String, Vec<String>) {
     let all = [options, &[("query.tasks", "2")]].concat();
     let options = serde_json::to_string(&all.into_iter().collect::<std::collections::BTreeMap<_, _>>()).unwrap();
     let records = plan(location, &options).unwrap();
-    (options, records.split(RECORD).skip(9).map(str::to_owned).collect())
+    (options, records.split(RECORD).skip(10).map(str::to_owned).collect())
 }
 
 fn rows(reader: &TaskReader) -> usize {
