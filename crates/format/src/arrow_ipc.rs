@@ -1,5 +1,6 @@
 //! Arrow IPC, streams and files, read and written from the front.
 
+mod file_blocks;
 mod sink;
 mod source;
 

@@ -82,7 +82,7 @@ fn invalid(error: &ArrowError) -> Error {
 }
 
 /// Returns true if a type has a dictionary at some level.
-fn has_dictionary(data_type: &DataType) -> bool {
+pub(crate) fn has_dictionary(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(..) => true,
         DataType::Struct(fields) => fields.iter().any(|field| has_dictionary(field.data_type())),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatchOptions;
 use arrow::buffer::Buffer;
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::record_batch::RecordBatch;
@@ -14,7 +14,9 @@ use bytes::Bytes;
 use lakerace_io::{Error, Job, Object, Result, panics, plan_requests};
 
 use super::FILE_MAGIC;
+use super::file_blocks::{BlockReader, FileFooter};
 use crate::file_notes::{common_notes, requested_notes};
+use crate::foreign_arrays::has_dictionary;
 use crate::sequential_files::{SequentialFile, planned_files, selected_columns, sequential_info, sequential_plan};
 use crate::text::RangeReader;
 use crate::{
@@ -23,6 +25,9 @@ use crate::{
 
 /// Bytes of a step through a file.
 const STEP_BYTES: usize = 1 << 20;
+
+/// The least bytes of a schema message.
+const LEAST_SCHEMA_BYTES: u32 = 16;
 
 /// Bytes of a schema at most.
 const MAX_SCHEMA_BYTES: usize = 64 << 20;
@@ -107,7 +112,8 @@ impl Source for ArrowSource {
         };
         let filter = plan.request.filter.as_ref().map(|filter| Predicate::bind(filter, &self.schema)).transpose()?;
         let rows = IpcRows {
-            messages: MessageDecoder::start(object, &self.job)?,
+            url: object.url(),
+            batches: IpcBatches::open(object, &self.schema, &self.job).map_err(|error| error.or_at(object.url()))?,
             filter,
             projection: self.selected(&plan.request)?,
             schema: Arc::clone(&plan.schema),
@@ -131,17 +137,32 @@ struct MessageDecoder {
 
 impl MessageDecoder {
     fn start(object: &Object, job: &Job) -> Result<Self> {
-        let bytes: Box<dyn Read + Send> = match object.stream() {
-            Some(pipe) => Box::new(pipe.reader(job)?),
-            None => {
-                let (object, size) = (object.clone(), object.size_bytes.unwrap_or(0));
-                Box::new(RangeReader::new(move |at| match at < size {
-                    true => object.read_range(at..size.min(at + STEP_BYTES as u64)),
-                    false => Ok(Bytes::new()),
-                }))
-            }
-        };
-        Self::from_reader(bytes, object.url())
+        if let Some(pipe) = object.stream() {
+            return Self::from_reader(Box::new(pipe.reader(job)?), object.url())?.of_pipe();
+        }
+        let (source, size) = (object.clone(), object.size_bytes.unwrap_or(0));
+        let bytes = RangeReader::new(move |at| match at < size {
+            true => source.read_range(at..size.min(at + STEP_BYTES as u64)),
+            false => Ok(Bytes::new()),
+        });
+        Self::from_reader(Box::new(bytes), object.url())
+    }
+
+    /// Returns true if a file starts with a schema message that has no length. No message has as few bytes as such a one
+    /// seems to have.
+    fn has_bare_schema(&self) -> bool {
+        let stated = self.buffer.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+        self.is_file && stated.is_some_and(|stated| stated <= LEAST_SCHEMA_BYTES)
+    }
+
+    /// The same from a pipe, which has no footer to turn to.
+    fn of_pipe(self) -> Result<Self> {
+        if self.has_bare_schema() {
+            return Err(Error::unsupported("the schema in the Arrow IPC file has no length, so it can't be streamed")
+                .at(&self.url)
+                .advice("name the file in place of a pipe, or write an Arrow IPC stream"));
+        }
+        Ok(self)
     }
 
     fn from_reader(bytes: Box<dyn Read + Send>, url: String) -> Result<Self> {
@@ -188,7 +209,7 @@ impl MessageDecoder {
                 Ok(Err(ArrowError::IpcError(message))) if self.is_file && message == "Unexpected EOS" => {
                     return Ok(None);
                 }
-                Ok(Err(error)) => return Err(self.damaged(&error)),
+                Ok(Err(error)) => return Err(damaged(&error, &self.url)),
                 Err(_) => return Err(Error::corrupt("a message of Arrow IPC can't be decoded").at(&self.url)),
             }
             if until(&self.decoder) {
@@ -202,24 +223,61 @@ impl MessageDecoder {
             }
         }
     }
+}
 
-    fn damaged(&self, error: &ArrowError) -> Error {
-        let text = error.to_string();
-        let made = match error {
-            ArrowError::IpcError(message) if message == "Unexpected EOS" => {
-                Error::corrupt("bytes follow the end of the Arrow IPC stream")
-            }
-            ArrowError::MemoryError(_) => Error::unavailable(format!("not enough memory for a message: {text}")),
-            _ => Error::corrupt(format!("not an Arrow IPC stream, or damaged: {text}")),
-        };
-        made.at(&self.url)
+/// The error for a message that can't be decoded.
+fn damaged(error: &ArrowError, url: &str) -> Error {
+    let text = error.to_string();
+    let kind = match error {
+        ArrowError::IpcError(message) if message == "Unexpected EOS" => {
+            Error::corrupt("bytes follow the end of the Arrow IPC stream")
+        }
+        ArrowError::MemoryError(_) => Error::unavailable(format!("not enough memory for a message: {text}")),
+        _ => Error::corrupt(format!("not an Arrow IPC stream, or damaged: {text}")),
+    };
+    kind.at(url)
+}
+
+/// The batches of a stream, or of a file.
+enum IpcBatches {
+    Stream(MessageDecoder),
+    Blocks(BlockReader),
+}
+
+impl IpcBatches {
+    /// Starts to read. A file is read by its footer if it can't be read from the front.
+    fn open(object: &Object, schema: &Schema, job: &Job) -> Result<Self> {
+        let messages = MessageDecoder::start(object, job)?;
+        if object.stream().is_some() || !messages.is_file {
+            return Ok(Self::Stream(messages));
+        }
+        if messages.has_bare_schema() {
+            return FileFooter::read(object)?.into_blocks(object).map(Self::Blocks);
+        }
+        let has_dictionaries = schema.fields().iter().any(|field| has_dictionary(field.data_type()));
+        // Without a footer, a file is truncated, as its end will show.
+        match has_dictionaries.then(|| FileFooter::read(object)) {
+            Some(Ok(footer)) if !footer.is_in_order() => footer.into_blocks(object).map(Self::Blocks),
+            _ => Ok(Self::Stream(messages)),
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        match self {
+            Self::Stream(messages) => messages.next(|_| false),
+            Self::Blocks(blocks) => blocks.next(),
+        }
     }
 }
 
-/// Learns the schema from the front.
+/// Learns the schema from the front, or from the footer of a file that has it there alone.
 fn read_schema(object: &Object, job: &Job) -> Result<SchemaRef> {
     let Some(pipe) = object.stream() else {
-        return schema_of(MessageDecoder::start(object, job)?);
+        let messages = MessageDecoder::start(object, job)?;
+        return match messages.has_bare_schema() {
+            true => Ok(FileFooter::read(object)?.schema),
+            false => schema_of(messages),
+        };
     };
     // A pipe waits for no more than the schema takes, as the rest may be long in coming.
     let mut looked_at = 8;
@@ -228,7 +286,7 @@ fn read_schema(object: &Object, job: &Job) -> Result<SchemaRef> {
         if front.is_empty() {
             return Err(Error::invalid("it is empty, but Arrow IPC starts with a schema"));
         }
-        match schema_of(MessageDecoder::from_reader(Box::new(std::io::Cursor::new(front)), object.url())?) {
+        match schema_of(MessageDecoder::from_reader(Box::new(std::io::Cursor::new(front)), object.url())?.of_pipe()?) {
             Err(_) if !is_whole && looked_at < MAX_SCHEMA_BYTES => looked_at = (looked_at * 2).max(64),
             other => return other,
         }
@@ -247,7 +305,8 @@ fn schema_of(mut messages: MessageDecoder) -> Result<SchemaRef> {
 
 /// Filtered and projected batches.
 struct IpcRows {
-    messages: MessageDecoder,
+    url: String,
+    batches: IpcBatches,
     filter: Option<Predicate>,
     projection: Vec<usize>,
     schema: SchemaRef,
@@ -264,7 +323,7 @@ impl IpcRows {
             self.job.check()?;
             let batch = match self.batch.take() {
                 Some(batch) => batch,
-                None => match self.messages.next(|_| false)? {
+                None => match self.batches.next().map_err(|error| error.or_at(&self.url))? {
                     Some(batch) => self.wanted(batch)?,
                     None => return Ok(None),
                 },
@@ -284,13 +343,13 @@ impl IpcRows {
     }
 
     fn wanted(&self, batch: RecordBatch) -> Result<RecordBatch> {
-        let batch = &with_plain_nulls(batch).map_err(|error| error.at(&self.messages.url))?;
+        let batch = &with_plain_nulls(batch).map_err(|error| error.at(&self.url))?;
         let keep = self.filter.as_ref().map(|filter| filter.evaluate(batch)).transpose();
-        let keep = keep.map_err(|error| error.at(&self.messages.url))?;
+        let keep = keep.map_err(|error| error.at(&self.url))?;
         let columns = self.projection.iter().map(|column| Arc::clone(batch.column(*column))).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let wanted = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-            .map_err(|error| self.messages.damaged(&error))?;
+            .map_err(|error| damaged(&error, &self.url))?;
         keep.map_or(Ok(wanted.clone()), |keep| filter_record_batch(&wanted, &keep).map_err(Error::unexpected))
     }
 }
