@@ -17,7 +17,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::util::display::array_value_to_string;
 use lakerace_format::schema_text::print_type;
 use lakerace_format::suggestions::column_not_found;
-use lakerace_format::{narrowed_batch, without_dictionaries};
+use lakerace_format::{is_uuid, narrowed_batch, without_dictionaries};
 use lakerace_io::memory_limit::check_memory;
 use lakerace_io::option::{COLUMNS, KEY};
 use lakerace_io::{Error, Job, Result};
@@ -290,7 +290,18 @@ fn output_schema(first: &Schema, second: &Schema) -> Result<SchemaRef> {
                 .at(format!("column {:?}", field.name()))
                 .advice(format!("name the columns to compare with {COLUMNS}")));
         };
-        fields.push(Field::new(field.name(), data_type, true));
+        let mut common = Field::new(field.name(), data_type, true);
+        match (is_uuid(field), is_uuid(other)) {
+            (true, true) => common.set_metadata(field.metadata().clone()),
+            // Their bytes are no text of a UUID: each row would differ.
+            (true, false) | (false, true) if one.is_string() || two.is_string() => {
+                return Err(Error::unsupported("comparing UUIDs with text")
+                    .at(format!("column {:?}", field.name()))
+                    .advice(format!("name the columns to compare with {COLUMNS}")));
+            }
+            _ => {}
+        }
+        fields.push(common);
     }
     fields.push(Field::new(DIFF_COLUMNS, DataType::Utf8, true));
     Ok(Arc::new(Schema::new(fields)))
