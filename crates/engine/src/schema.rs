@@ -1,8 +1,9 @@
 //! The content of a location.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use arrow::datatypes::FieldRef;
+use arrow::datatypes::{DataType, Field, FieldRef};
 use lakerace_format::SourceInfo;
 use lakerace_io::{Job, Result};
 use serde::Serialize;
@@ -49,13 +50,30 @@ pub struct ColumnReport {
     pub nullable: bool,
 }
 
+/// A type without the metadata of the fields in it, which its text would have.
+fn without_metadata(data_type: &DataType) -> DataType {
+    let plain = |field: &FieldRef| -> FieldRef {
+        Arc::new(Field::new(field.name(), without_metadata(field.data_type()), field.is_nullable()))
+    };
+    match data_type {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain).collect()),
+        DataType::List(item) => DataType::List(plain(item)),
+        DataType::LargeList(item) => DataType::LargeList(plain(item)),
+        DataType::ListView(item) => DataType::ListView(plain(item)),
+        DataType::LargeListView(item) => DataType::LargeListView(plain(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(plain(item), *length),
+        DataType::Map(entries, is_sorted) => DataType::Map(plain(entries), *is_sorted),
+        flat => flat.clone(),
+    }
+}
+
 /// Reads the metadata of `location` that its schema needs, and reports it.
 pub fn schema(location: &str, options: &ReadOptions, job: &Job) -> Result<SchemaReport> {
     let OpenedLocation { source, version } = dataset::open_whole(location, options, job)?;
     check_read_scope(options, PlaceKind::of_source(&source.info().format), None, &shown(location))?;
     let column = |field: &FieldRef| ColumnReport {
         name: field.name().clone(),
-        r#type: field.data_type().to_string(),
+        r#type: without_metadata(field.data_type()).to_string(),
         nullable: field.is_nullable(),
     };
     let mut info = source.info();
