@@ -18,7 +18,7 @@ from lakerace_bench.generated import Tpch
 from lakerace_bench.lineitem import Lineitem
 from lakerace_bench.noise import Noise
 from lakerace_bench.samples import RIGHT, UNABLE, Sample, read
-from lakerace_bench.small_files import SmallFiles
+from lakerace_bench.small_files import SizedFiles, SmallFiles
 from lakerace_bench.wide import Wide
 
 TINY = Inputs(
@@ -31,6 +31,7 @@ TINY = Inputs(
     Tpch(0.001),
     cases.LOADS["quick"],
     SmallFiles(0.005),
+    SizedFiles(0.005),
     0.02,
 )
 Race = Callable[..., list[Sample]]
