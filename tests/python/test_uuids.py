@@ -271,6 +271,49 @@ def test_delta_files_are_plain(source: Path, tmp_path: Path) -> None:
     assert lr.scan(table, where="u = ?", params=[SEVENTH.bytes]).count() == 1
 
 
+@pytest.mark.parametrize("target", ["delta:{}/table", "{}/a.orc"])
+def test_filters_of_bytes_name_the_bytes_of_a_uuid(source: Path, tmp_path: Path, target: str) -> None:
+    place = target.format(tmp_path)
+    with pytest.warns(lr.LakeraceWarning, match="variable-length bytes"):
+        lr.copy(source, place, columns=["i", "u"])
+    digits = SEVENTH.hex.upper()
+    for where, params in [(f"u = '{SEVENTH}'", None), (f"i < 9 AND u IN ('{SEVENTH}')", None), ("u = ?", [SEVENTH])]:
+        with pytest.raises(lr.InvalidInputError, match=f"write X'{digits}' for a UUID"):
+            lr.scan(place, where=where, params=params)
+    assert lr.scan(place, where=f"u = X'{digits}'").to_arrow()["i"].to_pylist() == [7]
+    # Digits without hyphens may be a text of any kind, and a text of bytes can be computed.
+    assert lr.scan(place, where=f"u = '{SEVENTH.hex}'").count() == 0
+    if target.startswith("delta"):
+        refused = run("delete", tmp_path / "table", "--where", f"u = '{SEVENTH}'")
+        assert (refused.code, f"X'{digits}'" in refused.err) == (4, True)
+
+
+def test_uuids_are_compared_as_a_whole(source: Path) -> None:
+    for where in ("u LIKE '123e%'", "CAST(u AS text) = 'a'"):
+        with pytest.raises(
+            lr.InvalidInputError, match="compare it as a whole, with bytes such as X'00FF' or the text of a UUID"
+        ):
+            lr.scan(source, where=where)
+
+
+def test_differences_have_uuids(source: Path, tmp_path: Path) -> None:
+    other, out, texts = tmp_path / "other.parquet", tmp_path / "out.csv", tmp_path / "texts.csv"
+    duckdb.sql(f"COPY (SELECT i, CASE WHEN i = 7 THEN '{EIGHTH}'::UUID ELSE u END AS u FROM '{source}') TO '{other}'")
+    assert run("diff", source, other, "--key", "i", "--columns", "i,u", "-o", out).code == 1
+    # The row before, and the one after it.
+    assert [line.split(",")[2] for line in out.read_text().splitlines()[1:]] == [str(SEVENTH), str(EIGHTH)]
+    # By texts, each row would differ.
+    lr.copy(source, texts, columns=["i", "u"])
+    refused = run("diff", source, texts, "--key", "i", "--columns", "i,u")
+    assert (refused.code, "comparing UUIDs with text" in refused.err) == (6, True)
+
+
+def test_the_schema_has_no_metadata(source: Path) -> None:
+    kinds = {column["name"]: column["type"] for column in lr.schema(source)["columns"]}
+    assert kinds["l"] == "List(FixedSizeBinary(16), field: 'element')"
+    assert not any("metadata" in kind for kind in kinds.values())
+
+
 def test_sqlite_has_bytes(source: Path, tmp_path: Path) -> None:
     lr.copy(source, f"sqlite://{tmp_path}/a.db#t", columns=["i", "u", "j"], limit=20, verify=True)
     rows: list[Any] = sqlite3.connect(tmp_path / "a.db").execute("SELECT u, j FROM t WHERE i = 7").fetchall()

@@ -104,7 +104,7 @@ impl PredicateBinder<'_> {
                         "column {name:?} is {}, but LIKE needs text",
                         print_type(&column.data_type)
                     ))
-                    .advice("CAST it to text: CAST(a AS text) LIKE 'x%'"));
+                    .advice(calls::like_advice(&column.data_type)));
                 }
                 let pattern = LikePattern::new(pattern, *escape, *case_insensitive).map_err(Error::invalid)?;
                 Ok(ConditionNode::Like { column, pattern })

@@ -59,6 +59,7 @@ pub(super) fn place_literal(literal: &Literal, data_type: &DataType) -> Result<L
 fn place_text(text: &str, data_type: &DataType) -> Result<Option<LiteralPlace>, String> {
     let bytes = match data_type {
         DataType::FixedSizeBinary(size) => fixed_bytes(text, *size)?,
+        t if is_binary(t) && is_long_uuid(text) => return Err(ambiguous_uuid(text)),
         t if is_text(t) || is_binary(t) => text.as_bytes().to_vec(),
         t if is_instant(t) => {
             let (nanoseconds, _) = parse_timestamp(text)
@@ -88,6 +89,20 @@ fn fixed_bytes(text: &str, size: i32) -> Result<Vec<u8>, String> {
         )),
         _ => Err(format!("its values have {size} bytes, but '{text}' has {}; bytes are written X'00FF'", text.len())),
     }
+}
+
+/// Returns true for the text of a UUID with its hyphens.
+fn is_long_uuid(text: &str) -> bool {
+    text.len() >= 36 && uuid_bytes(text).is_some()
+}
+
+/// The problem with the text of a UUID for a column of bytes, such as the one that a Delta table has of UUIDs: some
+/// programs write 16 bytes, others text without its mark.
+fn ambiguous_uuid(text: &str) -> String {
+    let digits: String = uuid_bytes(text).unwrap_or_default().iter().map(|byte| format!("{byte:02X}")).collect();
+    format!(
+        "it is binary, and '{text}' may be 16 bytes or text: write X'{digits}' for a UUID, or the bytes of the text so"
+    )
 }
 
 /// A literal in words: its type and value.

@@ -16,8 +16,19 @@ use crate::predicate::like::LikePattern;
 use crate::predicate::node::{ConditionNode, RowScalar};
 use crate::predicate::operand::RowOperand;
 use crate::predicate::time::DAY_NS;
-use crate::predicate::value::plain_type;
+use crate::predicate::value::{is_text, plain_type};
 use crate::{Expr, Literal, ScalarFunction};
+
+/// The next step for bytes of one size, which are no text.
+const BYTES_ADVICE: &str = "compare it as a whole, with bytes such as X'00FF' or the text of a UUID";
+
+/// The next step where LIKE needs a text.
+pub(super) fn like_advice(data_type: &DataType) -> &'static str {
+    match data_type {
+        DataType::FixedSizeBinary(_) => BYTES_ADVICE,
+        _ => "CAST it to text: CAST(a AS text) LIKE 'x%'",
+    }
+}
 
 impl PredicateBinder<'_> {
     /// A function with its arguments.
@@ -96,8 +107,12 @@ impl PredicateBinder<'_> {
         let value = self.scalar(expr, depth)?;
         let from = self.type_of(&value)?;
         if !arrow::compute::can_cast_types(&from, &to) {
-            return Err(Error::invalid(format!("{} can't be cast to {data_type}", words(&value)))
-                .advice("CAST it to another type, such as text"));
+            return Err(Error::invalid(format!("{} can't be cast to {data_type}", words(&value))).advice(
+                match is_text(&to) {
+                    true => BYTES_ADVICE,
+                    false => "CAST it to another type, such as text",
+                },
+            ));
         }
         self.bound_call(FunctionCall::Cast { to, is_lenient }, vec![value])
     }
@@ -126,7 +141,7 @@ impl PredicateBinder<'_> {
                 fold(ConditionNode::Truth(self.bound_call(FunctionCall::Like(pattern), vec![value])?))
             }
             _ => Err(Error::invalid(format!("{} is not text, but LIKE needs text", words(&value)))
-                .advice("CAST it to text: CAST(a AS text) LIKE 'x%'")),
+                .advice(like_advice(&self.type_of(&value)?))),
         }
     }
 
