@@ -267,7 +267,7 @@ PAGES: dict[str, Page] = {
     "avro.md": Page(),
     "changes.md": Page(),
     "configuration.md": Page(_prepare_connections),
-    "csv.md": Page(_prepare_csv, before={"lakerace copy orders.csv.gz": "rm orders.parquet"}),
+    "csv.md": Page(_prepare_csv),
     "damaged-logs.md": Page(_prepare_table),
     "delta.md": Page(
         _prepare_old,
