@@ -25,7 +25,7 @@ pub(crate) fn decompress_into(stored: &[u8], target: &mut [u8]) -> Result<usize>
     })
 }
 
-/// One frame with these bytes; without a level, at zstd's default one.
+/// Compresses bytes to a frame; without a level, at the default one of zstd.
 ///
 /// # Errors
 /// Of zstd, for a level that it does not have.

@@ -21,7 +21,7 @@ const TAIL_BYTES: u64 = 4 + FILE_MAGIC.len() as u64;
 const MAX_FOOTER_BYTES: u64 = 256 << 20;
 
 /// The footer of a file.
-pub(super) struct FileFooter {
+pub(super) struct IpcFooter {
     pub schema: SchemaRef,
     decoder: FileDecoder,
     dictionaries: Vec<Block>,
@@ -30,7 +30,7 @@ pub(super) struct FileFooter {
     start: u64,
 }
 
-impl FileFooter {
+impl IpcFooter {
     /// Reads the footer.
     ///
     /// # Errors
@@ -73,25 +73,25 @@ impl FileFooter {
     ///
     /// # Errors
     /// `Corrupt` for a damaged message.
-    pub fn into_blocks(self, object: &Object) -> Result<BlockReader> {
+    pub fn into_blocks(self, object: &Object) -> Result<IpcBlockReader> {
         let Self { mut decoder, dictionaries, batches, start, .. } = self;
         for block in &dictionaries {
             let message = read_message(object, block, start)?;
             decoded(|| decoder.read_dictionary(block, &message))?;
         }
-        Ok(BlockReader { object: object.clone(), decoder, batches, end: start })
+        Ok(IpcBlockReader { object: object.clone(), decoder, batches, end: start })
     }
 }
 
 /// The batches of a file in the order of its footer, each read by a request.
-pub(super) struct BlockReader {
+pub(super) struct IpcBlockReader {
     object: Object,
     decoder: FileDecoder,
     batches: VecDeque<Block>,
     end: u64,
 }
 
-impl BlockReader {
+impl IpcBlockReader {
     /// The next batch; `None` after the last one.
     ///
     /// # Errors

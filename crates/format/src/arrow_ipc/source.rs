@@ -14,7 +14,7 @@ use bytes::Bytes;
 use lakerace_io::{Error, Job, Object, Result, panics, plan_requests};
 
 use super::FILE_MAGIC;
-use super::file_blocks::{BlockReader, FileFooter};
+use super::file_blocks::{IpcBlockReader, IpcFooter};
 use crate::file_notes::{common_notes, requested_notes};
 use crate::foreign_arrays::has_dictionary;
 use crate::sequential_files::{SequentialFile, planned_files, selected_columns, sequential_info, sequential_plan};
@@ -241,7 +241,7 @@ fn damaged(error: &ArrowError, url: &str) -> Error {
 /// The batches of a stream, or of a file.
 enum IpcBatches {
     Stream(MessageDecoder),
-    Blocks(BlockReader),
+    Blocks(IpcBlockReader),
 }
 
 impl IpcBatches {
@@ -252,11 +252,11 @@ impl IpcBatches {
             return Ok(Self::Stream(messages));
         }
         if messages.has_bare_schema() {
-            return FileFooter::read(object)?.into_blocks(object).map(Self::Blocks);
+            return IpcFooter::read(object)?.into_blocks(object).map(Self::Blocks);
         }
         let has_dictionaries = schema.fields().iter().any(|field| has_dictionary(field.data_type()));
         // Without a footer, a file is truncated, as its end will show.
-        match has_dictionaries.then(|| FileFooter::read(object)) {
+        match has_dictionaries.then(|| IpcFooter::read(object)) {
             Some(Ok(footer)) if !footer.is_in_order() => footer.into_blocks(object).map(Self::Blocks),
             _ => Ok(Self::Stream(messages)),
         }
@@ -275,7 +275,7 @@ fn read_schema(object: &Object, job: &Job) -> Result<SchemaRef> {
     let Some(pipe) = object.stream() else {
         let messages = MessageDecoder::start(object, job)?;
         return match messages.has_bare_schema() {
-            true => Ok(FileFooter::read(object)?.schema),
+            true => Ok(IpcFooter::read(object)?.schema),
             false => schema_of(messages),
         };
     };
