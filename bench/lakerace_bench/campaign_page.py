@@ -179,17 +179,27 @@ def _sentences(campaign: Campaign, found: CampaignSamples) -> list[str]:
 
 
 def _threshold(one: CampaignThreshold, found: CampaignSamples) -> str | None:
-    """The smallest size from which all ratios are low enough, with the ratios at both ends."""
+    """The sizes at which the ratio is low enough, with the ratios at both ends."""
     ratios = []
     for size, cases in one.sizes:
         pair = [found.spread(case, who, lambda s: s.seconds) for case, who in zip(cases, one.contestants, strict=True)]
         if pair[0] is None or pair[1] is None:
             return None
         ratios.append((size, pair[0].median / pair[1].median))
-    low = [size for at, (size, _) in enumerate(ratios) if all(ratio <= one.factor for _, ratio in ratios[at:])]
-    where = f"from {low[0]} on" if low else "at no size up to " + ratios[-1][0]
     ends = " and ".join(f"{numbers.times(ratio)} times at {size}" for size, ratio in (ratios[0], ratios[-1]))
-    return f"{one.title}: {where} ({ends})."
+    return f"{one.title}: {_where([(size, ratio <= one.factor) for size, ratio in ratios])} ({ends})."
+
+
+def _where(sizes: list[tuple[str, bool]]) -> str:
+    """The sizes that are marked, in words."""
+    marked = [at for at, (_, is_marked) in enumerate(sizes) if is_marked]
+    if len(marked) in (0, len(sizes)):
+        return "at every size" if marked else "at no size"
+    if marked == list(range(len(marked))):
+        return f"up to {sizes[marked[-1]][0]}"
+    if marked == list(range(marked[0], len(sizes))):
+        return f"from {sizes[marked[0]][0]} on"
+    return "at " + ", ".join(sizes[at][0] for at in marked)
 
 
 def _comparison(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakerace_bench import campaign, cases, data
+from lakerace_bench import campaign, campaign_page, cases, data
 from lakerace_bench.cases import Case
 from lakerace_bench.cli import main
 from lakerace_bench.contestant import discover
@@ -121,10 +121,27 @@ def test_a_campaign_goes_on_after_the_last_case_that_ended(
     ):
         assert text in page
     assert "- all, liar: wrong: checksum: " in page
-    assert "- columns: from two on (" in page
-    assert "- never: at no size up to all (" in page
+    assert "- columns: at every size (" in page
+    assert "- never: at no size (" in page
     assert "- liars: " not in page
     assert "- Nothing else." in page
+
+
+@pytest.mark.parametrize(
+    ("marks", "words"),
+    [
+        ("111", "at every size"),
+        ("000", "at no size"),
+        ("110", "up to 2"),
+        ("100", "up to 1"),
+        ("011", "from 2 on"),
+        ("001", "from 3 on"),
+        ("101", "at 1, 3"),
+        ("010", "at 2"),
+    ],
+)
+def test_thresholds_in_words(marks: str, words: str) -> None:
+    assert campaign_page._where([(str(at), mark == "1") for at, mark in enumerate(marks, start=1)]) == words
 
 
 def test_samples_of_another_state_are_not_continued(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
