@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef};
-use lakerace_format::SourceInfo;
+use lakerace_format::{SourceInfo, map_inner_fields};
 use lakerace_io::{Job, Result};
 use serde::Serialize;
 
@@ -55,16 +55,7 @@ fn without_metadata(data_type: &DataType) -> DataType {
     let plain = |field: &FieldRef| -> FieldRef {
         Arc::new(Field::new(field.name(), without_metadata(field.data_type()), field.is_nullable()))
     };
-    match data_type {
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain).collect()),
-        DataType::List(item) => DataType::List(plain(item)),
-        DataType::LargeList(item) => DataType::LargeList(plain(item)),
-        DataType::ListView(item) => DataType::ListView(plain(item)),
-        DataType::LargeListView(item) => DataType::LargeListView(plain(item)),
-        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(plain(item), *length),
-        DataType::Map(entries, is_sorted) => DataType::Map(plain(entries), *is_sorted),
-        flat => flat.clone(),
-    }
+    map_inner_fields(data_type, plain).unwrap_or_else(|| data_type.clone())
 }
 
 /// Reads the metadata of `location` that its schema needs, and reports it.

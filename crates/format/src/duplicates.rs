@@ -7,6 +7,7 @@ use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Result};
 
 use crate::check_nesting;
+use crate::nested_types::inner_fields;
 
 /// An error of kind `Unsupported` where two columns, or two fields of a struct, have one name: columns are found by their
 /// names, so the second would read as the first. So are types that are nested too deep.
@@ -43,18 +44,13 @@ fn check(fields: &Fields, what: &str, refused: &dyn Fn(String) -> Error) -> Resu
 fn below(data_type: &DataType, refused: &dyn Fn(String) -> Error) -> Result<()> {
     match data_type {
         DataType::Struct(fields) => check(fields, "field", refused),
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _) => below(item.data_type(), refused),
         DataType::Dictionary(_, values) => below(values, refused),
         DataType::Map(entries, _) => match entries.data_type() {
             // Keys and values are identified by position, so their names may be equal.
             DataType::Struct(fields) => fields.iter().try_for_each(|field| below(field.data_type(), refused)),
             _ => Ok(()),
         },
-        _ => Ok(()),
+        other => inner_fields(other).into_iter().flatten().try_for_each(|item| below(item.data_type(), refused)),
     }
 }
 

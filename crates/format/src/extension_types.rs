@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
+use crate::nested_types::map_inner_fields;
+
 /// The key of an extension type's name.
 pub const EXTENSION_NAME: &str = "ARROW:extension:name";
 /// The name of UUIDs, which have 16 bytes.
@@ -60,15 +62,7 @@ pub fn exported_schema(schema: &Schema) -> SchemaRef {
 }
 
 fn exported_field(field: &FieldRef) -> FieldRef {
-    use DataType as T;
-    let data_type = match field.data_type() {
-        T::Struct(fields) => T::Struct(fields.iter().map(exported_field).collect()),
-        T::List(item) => T::List(exported_field(item)),
-        T::LargeList(item) => T::LargeList(exported_field(item)),
-        T::FixedSizeList(item, size) => T::FixedSizeList(exported_field(item), *size),
-        T::Map(entries, is_sorted) => T::Map(exported_field(entries), *is_sorted),
-        other => other.clone(),
-    };
+    let data_type = map_inner_fields(field.data_type(), exported_field).unwrap_or_else(|| field.data_type().clone());
     let mut exported = field.as_ref().clone().with_data_type(data_type);
     if is_json(field) {
         for key in [EXTENSION_NAME, PARAMETERS] {

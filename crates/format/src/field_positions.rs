@@ -3,8 +3,10 @@
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-use arrow::datatypes::{DataType, Field, Fields};
+use arrow::datatypes::{Field, Fields};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
+
+use crate::nested_types::inner_fields;
 
 /// Up to this number, fields are searched one by one: an index of them would cost more than it saves.
 const FEW_FIELDS: usize = 16;
@@ -89,11 +91,7 @@ impl FieldIds {
     /// Takes the ids of a field and of those within it.
     pub fn take(&mut self, field: &Field) {
         self.taken.extend(field_id(field).map(str::to_owned));
-        match field.data_type() {
-            DataType::Struct(fields) => fields.iter().for_each(|field| self.take(field)),
-            DataType::List(inner) | DataType::LargeList(inner) | DataType::Map(inner, _) => self.take(inner),
-            _ => {}
-        }
+        inner_fields(field.data_type()).into_iter().flatten().for_each(|inner| self.take(inner));
     }
 
     /// The field without its id if that is taken; takes its ids otherwise.

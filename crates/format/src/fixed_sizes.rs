@@ -1,7 +1,9 @@
 //! Columns of values of one size, such as UUIDs, on their way into formats without such a type.
 
-use arrow::datatypes::{DataType, Fields, Schema};
+use arrow::datatypes::{DataType, FieldRef, Schema};
 use lakerace_io::Job;
+
+use crate::nested_types::inner_fields;
 
 /// Tells the user of the columns, at any level, whose values have one size and become bytes of any length in `target`.
 pub fn warn_of_fixed_sizes(schema: &Schema, target: &str, job: &Job) {
@@ -18,19 +20,12 @@ pub fn warn_of_fixed_sizes(schema: &Schema, target: &str, job: &Job) {
     }
 }
 
-fn look(fields: &Fields, above: &str, found: &mut Vec<String>) {
+fn look(fields: &[FieldRef], above: &str, found: &mut Vec<String>) {
     for field in fields {
         let path = format!("{above}{}", field.name());
         match field.data_type() {
             DataType::FixedSizeBinary(size) => found.push(format!("column {path:?} ({size} bytes)")),
-            DataType::Struct(fields) => look(fields, &format!("{path}."), found),
-            DataType::List(item)
-            | DataType::LargeList(item)
-            | DataType::FixedSizeList(item, _)
-            | DataType::Map(item, _) => {
-                look(&vec![item.clone()].into(), &format!("{path}."), found);
-            }
-            _ => {}
+            other => look(inner_fields(other).unwrap_or_default(), &format!("{path}."), found),
         }
     }
 }

@@ -15,6 +15,7 @@ use arrow::error::ArrowError;
 use lakerace_io::{Error, Result, panics};
 
 use self::text::{check_text, check_views};
+use crate::nested_types::contains_type;
 
 /// The trust in the parts of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,19 +84,7 @@ fn invalid(error: &ArrowError) -> Error {
 
 /// Returns true if a type has a dictionary at some level.
 pub(crate) fn has_dictionary(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Dictionary(..) => true,
-        DataType::Struct(fields) => fields.iter().any(|field| has_dictionary(field.data_type())),
-        DataType::Union(fields, _) => fields.iter().any(|(_, field)| has_dictionary(field.data_type())),
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _)
-        | DataType::RunEndEncoded(_, item) => has_dictionary(item.data_type()),
-        _ => false,
-    }
+    contains_type(data_type, &|inner| matches!(inner, DataType::Dictionary(..)))
 }
 
 /// Checks an array if needed; returns a replacement if the array can't be used unchanged.

@@ -28,6 +28,7 @@ use lakerace_io::{Error, Job, Output, Result};
 use self::layout::JsonLayout;
 pub use self::source::JsonLinesSource;
 pub use self::texts::values_of_json;
+use crate::nested_types::contains_type;
 use crate::text::{TextRows, TextSink};
 use crate::{
     FileFormat, Sink, WriteOptions, refuse_keys_twice, refuse_to_write_duplicates, with_instants_in_utc,
@@ -183,17 +184,7 @@ impl TextRows for JsonElements {
 
 /// Returns true if values of this type may have no place.
 fn has_checked(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Struct(fields) => fields.iter().any(|field| has_checked(field.data_type())),
-        DataType::List(field)
-        | DataType::LargeList(field)
-        | DataType::ListView(field)
-        | DataType::LargeListView(field)
-        | DataType::FixedSizeList(field, _)
-        | DataType::Map(field, _) => has_checked(field.data_type()),
-        DataType::Dictionary(_, values) => has_checked(values),
-        other => other.is_floating() || other.is_temporal(),
-    }
+    contains_type(data_type, &|inner| inner.is_floating() || inner.is_temporal())
 }
 
 /// Names the part of an array that JSON has no form for.

@@ -31,6 +31,7 @@ pub mod internals;
 pub mod json;
 mod json_lines;
 mod map_keys;
+mod nested_types;
 mod nesting;
 mod options;
 mod orc;
@@ -78,6 +79,7 @@ pub use input::{Constants, InputFile};
 pub use json_lines::{JSON, JSON_LINES, JsonLines, JsonLinesSink, JsonLinesSource, values_of_json};
 pub use lakerace_orc::prefetch;
 pub use map_keys::refuse_keys_twice;
+pub use nested_types::{inner_fields, map_inner_fields};
 pub use nesting::{MAX_NESTING, check_nesting, nested_too_deep};
 pub use options::{
     Codec, ColumnUnion, Compression, CsvOptions, ExcelOptions, OnBadRow, OrcOptions, ParquetOptions, TimestampUnit,
@@ -98,3 +100,4 @@ pub use table_schema::TableSchema;
 pub use text::keeps_digits;
 pub use utc::with_instants_in_utc;
 pub use uuids::{uuid_text, with_uuid_texts};
+pub use variant::is_variant;

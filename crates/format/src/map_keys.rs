@@ -10,6 +10,8 @@ use arrow::datatypes::DataType;
 use lakerace_io::option::WHERE;
 use lakerace_io::{Error, Result};
 
+use crate::nested_types::contains_type;
+
 /// An error where a map of any depth has a key twice. The first row of the column has the number `first_row`.
 ///
 /// # Errors
@@ -29,17 +31,7 @@ pub fn refuse_keys_twice(column: &ArrayRef, first_row: u64) -> Result<()> {
 }
 
 fn has_maps(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Map(..) => true,
-        DataType::Struct(fields) => fields.iter().any(|field| has_maps(field.data_type())),
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _) => has_maps(item.data_type()),
-        DataType::Dictionary(_, values) => has_maps(values),
-        _ => false,
-    }
+    contains_type(data_type, &|inner| matches!(inner, DataType::Map(..)))
 }
 
 /// A key that a map of value number `row` has twice.

@@ -3,6 +3,8 @@
 use arrow::datatypes::{DataType, Schema};
 use lakerace_io::{Error, Result};
 
+use crate::nested_types::inner_fields;
+
 /// Levels of nested types at most: lists, structs and maps within one another. ORC files have the same bound, and Arrow's own
 /// messages can say no more.
 pub const MAX_NESTING: usize = 60;
@@ -20,19 +22,15 @@ pub fn check_nesting(schema: &Schema) -> Result<()> {
                 return Err(nested_too_deep().at(format!("column {:?}", field.name())));
             }
             match data_type {
-                DataType::Struct(fields) => pending.extend(fields.iter().map(|field| (field.data_type(), depth + 1))),
                 DataType::Union(fields, _) => {
                     pending.extend(fields.iter().map(|(_, field)| (field.data_type(), depth + 1)));
                 }
-                DataType::List(item)
-                | DataType::LargeList(item)
-                | DataType::ListView(item)
-                | DataType::LargeListView(item)
-                | DataType::FixedSizeList(item, _)
-                | DataType::Map(item, _)
-                | DataType::RunEndEncoded(_, item) => pending.push((item.data_type(), depth + 1)),
+                DataType::RunEndEncoded(_, item) => pending.push((item.data_type(), depth + 1)),
                 DataType::Dictionary(_, values) => pending.push((values, depth + 1)),
-                _ => {}
+                other => {
+                    let fields = inner_fields(other).into_iter().flatten();
+                    pending.extend(fields.map(|field| (field.data_type(), depth + 1)));
+                }
             }
         }
     }

@@ -10,6 +10,7 @@ use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use lakerace_io::{Error, Result};
 
+use crate::nested_types::inner_fields;
 use crate::variant::is_variant;
 use crate::{FieldPositions, FindBy};
 
@@ -296,16 +297,7 @@ fn all_leaves(whole: &DataType, next: &mut usize, each: &mut dyn FnMut(usize)) {
 
 /// The number of columns that Parquet stores for a column of this type.
 pub(crate) fn leaf_count(data_type: &DataType) -> usize {
-    match data_type {
-        DataType::Struct(fields) => fields.iter().map(|field| leaf_count(field.data_type())).sum(),
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => leaf_count(item.data_type()),
-        _ => 1,
-    }
+    inner_fields(data_type).map_or(1, |fields| fields.iter().map(|field| leaf_count(field.data_type())).sum())
 }
 
 #[cfg(test)]

@@ -2,22 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use lakerace_io::option::{COLUMNS, VERIFY};
 use lakerace_io::{Error, Result};
 
 use crate::extension_types::is_uuid;
+use crate::nested_types::map_inner_fields;
 use crate::schema_text::{parse_schema, print_schema};
 use crate::{CsvOptions, FileFormat};
 
 /// The schema with which a text file is read as rows of `schema`: a dictionary is read as its values, because text
 /// contains only these, and a UUID as its text.
 pub fn read_back_schema(schema: &Schema) -> Schema {
-    Schema::new(plain_fields(schema.fields()))
-}
-
-fn plain_fields(fields: &Fields) -> Fields {
-    fields.iter().map(plain_field).collect()
+    Schema::new(schema.fields().iter().map(plain_field).collect::<Vec<_>>())
 }
 
 fn plain_field(field: &FieldRef) -> FieldRef {
@@ -28,12 +25,9 @@ fn plain_field(field: &FieldRef) -> FieldRef {
 fn plain_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Dictionary(_, values) => plain_type(values),
-        DataType::Struct(fields) => DataType::Struct(plain_fields(fields)),
-        DataType::List(item) | DataType::ListView(item) => DataType::List(plain_field(item)),
-        DataType::LargeList(item) | DataType::LargeListView(item) => DataType::LargeList(plain_field(item)),
-        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(plain_field(item), *size),
-        DataType::Map(entries, is_sorted) => DataType::Map(plain_field(entries), *is_sorted),
-        other => other.clone(),
+        DataType::ListView(item) => DataType::List(plain_field(item)),
+        DataType::LargeListView(item) => DataType::LargeList(plain_field(item)),
+        other => map_inner_fields(other, plain_field).unwrap_or_else(|| other.clone()),
     }
 }
 

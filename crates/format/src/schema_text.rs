@@ -6,6 +6,8 @@ use arrow::array::timezone::Tz;
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use lakerace_io::{Error, Result};
 
+use crate::nested_types::inner_fields;
+
 /// Parses a schema: columns separated by commas, each a name, a type and an optional `not null`.
 ///
 /// A name with blanks or punctuation is in double quotes, a quote in it doubled. Types are Arrow's names (`int64`,
@@ -51,15 +53,10 @@ fn refuse_unknown_zones(data_type: &DataType) -> Result<()> {
             Err(Error::usage(format!("there is no time zone {zone:?}"))
                 .advice("write a name such as Europe/Berlin, UTC, or an offset such as +02:00"))
         }
-        DataType::Struct(fields) => fields.iter().try_for_each(|field| refuse_unknown_zones(field.data_type())),
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => refuse_unknown_zones(item.data_type()),
         DataType::Dictionary(_, values) => refuse_unknown_zones(values),
-        _ => Ok(()),
+        other => {
+            inner_fields(other).into_iter().flatten().try_for_each(|field| refuse_unknown_zones(field.data_type()))
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::Constants;
 use crate::conform::check;
 use crate::field_positions::{FieldPositions, FindBy};
 use crate::files::hidden_name;
+use crate::nested_types::inner_fields;
 use crate::projection::key_and_value;
 use crate::variant::is_variant;
 
@@ -140,11 +141,7 @@ impl TablePart {
 
 fn has_id(field: &Field) -> bool {
     field.metadata().contains_key(parquet::arrow::PARQUET_FIELD_ID_META_KEY)
-        || match field.data_type() {
-            DataType::Struct(fields) => fields.iter().any(|field| has_id(field)),
-            DataType::List(field) | DataType::Map(field, _) => has_id(field),
-            _ => false,
-        }
+        || inner_fields(field.data_type()).into_iter().flatten().any(|inner| has_id(inner))
 }
 
 #[cfg(test)]

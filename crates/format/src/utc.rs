@@ -10,6 +10,8 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, FieldRef, Schema};
 use lakerace_io::{Error, Result};
 
+use crate::nested_types::{map_inner_fields, with_type};
+
 /// The batch with all timestamps that have a zone in UTC, also nested ones and those of dictionaries. Their instants
 /// are the same.
 ///
@@ -35,11 +37,7 @@ pub fn with_instants_in_utc(batch: RecordBatch) -> Result<RecordBatch> {
 }
 
 fn field_in_utc(field: &FieldRef) -> FieldRef {
-    let data_type = in_utc(field.data_type());
-    match data_type == *field.data_type() {
-        true => Arc::clone(field),
-        false => Arc::new(field.as_ref().clone().with_data_type(data_type)),
-    }
+    with_type(field, in_utc(field.data_type()))
 }
 
 /// The type with UTC in place of each time zone.
@@ -47,11 +45,6 @@ pub(crate) fn in_utc(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some("UTC".into())),
         DataType::Dictionary(keys, values) => DataType::Dictionary(keys.clone(), Box::new(in_utc(values))),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field_in_utc).collect()),
-        DataType::List(item) => DataType::List(field_in_utc(item)),
-        DataType::LargeList(item) => DataType::LargeList(field_in_utc(item)),
-        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(field_in_utc(item), *size),
-        DataType::Map(entries, is_sorted) => DataType::Map(field_in_utc(entries), *is_sorted),
-        other => other.clone(),
+        other => map_inner_fields(other, field_in_utc).unwrap_or_else(|| other.clone()),
     }
 }

@@ -9,6 +9,7 @@ use arrow::error::ArrowError;
 use lakerace_io::{Error, Result};
 
 use crate::extension_types::is_uuid;
+use crate::nested_types::{inner_fields, map_inner_fields, with_type};
 
 /// Characters of a text.
 const TEXT_LENGTH: usize = 36;
@@ -71,22 +72,11 @@ pub(crate) fn schema_with_uuid_texts(schema: &Schema) -> SchemaRef {
 }
 
 fn field_with_texts(field: &FieldRef) -> FieldRef {
-    use DataType as T;
     if is_uuid(field) {
-        return Arc::new(Field::new(field.name(), T::Utf8, field.is_nullable()));
+        return Arc::new(Field::new(field.name(), DataType::Utf8, field.is_nullable()));
     }
-    let data_type = match field.data_type() {
-        T::Struct(fields) => T::Struct(fields.iter().map(field_with_texts).collect()),
-        T::List(item) => T::List(field_with_texts(item)),
-        T::LargeList(item) => T::LargeList(field_with_texts(item)),
-        T::FixedSizeList(item, size) => T::FixedSizeList(field_with_texts(item), *size),
-        T::Map(entries, is_sorted) => T::Map(field_with_texts(entries), *is_sorted),
-        _ => return Arc::clone(field),
-    };
-    match data_type == *field.data_type() {
-        true => Arc::clone(field),
-        false => Arc::new(field.as_ref().clone().with_data_type(data_type)),
-    }
+    let data_type = map_inner_fields(field.data_type(), field_with_texts);
+    data_type.map_or_else(|| Arc::clone(field), |data_type| with_type(field, data_type))
 }
 
 fn array_with_texts(array: &ArrayRef, field: &FieldRef) -> Result<ArrayRef, ArrowError> {
@@ -98,21 +88,11 @@ fn array_with_texts(array: &ArrayRef, field: &FieldRef) -> Result<ArrayRef, Arro
         return Ok(Arc::clone(array));
     }
     let data = array.to_data();
-    let children = data.child_data().iter().zip(fields_within(field.data_type()));
+    let children = data.child_data().iter().zip(inner_fields(field.data_type()).into_iter().flatten());
     let children = children.map(|(child, field)| array_with_texts(&make_array(child.clone()), field));
     let children = children.map(|child| child.map(|child| child.to_data())).collect::<Result<Vec<_>, _>>()?;
     let builder = data.into_builder().data_type(with_texts.data_type().clone()).child_data(children);
     Ok(make_array(builder.build()?))
-}
-
-/// The fields of the arrays within an array of a type that may have UUIDs within.
-fn fields_within(data_type: &DataType) -> &[FieldRef] {
-    use DataType as T;
-    match data_type {
-        T::Struct(fields) => fields,
-        T::List(item) | T::LargeList(item) | T::FixedSizeList(item, _) | T::Map(item, _) => std::slice::from_ref(item),
-        _ => &[],
-    }
 }
 
 fn texts(ids: &FixedSizeBinaryArray) -> StringArray {

@@ -16,7 +16,7 @@ use crate::parquet::guarded;
 
 /// Returns true if a table's struct of these stored fields is a variant: Delta's are of two byte strings that are never
 /// null, have these names in every file, and no ids (Delta protocol, "Variant Data Type").
-pub(crate) fn is_variant(stored: &Fields) -> bool {
+pub fn is_variant(stored: &Fields) -> bool {
     let is_part = |field: &Field, name: &str| {
         field.name() == name
             && !field.is_nullable()

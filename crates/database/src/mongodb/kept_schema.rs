@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use bson::spec::BinarySubtype;
 use bson::{Binary, Bson, Document, doc};
-use lakerace_format::{decode_schema, encode_schema};
+use lakerace_format::{decode_schema, encode_schema, map_inner_fields};
 use lakerace_io::option::MODE;
 use lakerace_io::{Error, Result};
 
@@ -140,15 +140,17 @@ pub(super) fn expect_written(answer: &Document) -> Result<()> {
 
 /// A type by its values alone: texts, bytes and lists are the same, however they lie in memory.
 fn without_layout(data_type: &DataType) -> DataType {
-    let plain = |field: &Field| field.clone().with_data_type(without_layout(field.data_type()));
+    let plain = |field: &FieldRef| -> FieldRef {
+        Arc::new(field.as_ref().clone().with_data_type(without_layout(field.data_type())))
+    };
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
-        DataType::List(item) | DataType::LargeList(item) => DataType::List(plain(item).into()),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| plain(field)).collect()),
-        DataType::Map(entries, is_sorted) => DataType::Map(plain(entries).into(), *is_sorted),
+        DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) => {
+            DataType::List(plain(item))
+        }
         DataType::Dictionary(_, values) => without_layout(values),
-        other => other.clone(),
+        other => map_inner_fields(other, plain).unwrap_or_else(|| other.clone()),
     }
 }
 

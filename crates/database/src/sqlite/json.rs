@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Float16Type, Float32Type, Floa
 use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::calendar::units_per_second;
-use lakerace_format::values_of_json;
+use lakerace_format::{map_inner_fields, values_of_json};
 use lakerace_io::option::{COLUMNS, WHERE};
 use lakerace_io::{Error, ErrorKind, Result};
 
@@ -28,7 +28,7 @@ pub(super) fn check(data_type: &DataType) -> Result<()> {
 /// The type whose JSON represents a nested type: a duration is an integer of its units, a dictionary its values, and an
 /// instant is in UTC.
 fn stored(data_type: &DataType) -> DataType {
-    let field = |field: &FieldRef| {
+    let field = |field: &FieldRef| -> FieldRef {
         let data_type = stored(field.data_type());
         Arc::new(Field::clone(field).with_data_type(data_type))
     };
@@ -36,12 +36,7 @@ fn stored(data_type: &DataType) -> DataType {
         DataType::Duration(_) => DataType::Int64,
         DataType::Dictionary(_, values) => stored(values),
         DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some("UTC".into())),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
-        DataType::List(item) => DataType::List(field(item)),
-        DataType::LargeList(item) => DataType::LargeList(field(item)),
-        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(field(item), *size),
-        DataType::Map(entries, is_sorted) => DataType::Map(field(entries), *is_sorted),
-        other => other.clone(),
+        other => map_inner_fields(other, field).unwrap_or_else(|| other.clone()),
     }
 }
 

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use delta_kernel::engine::arrow_conversion::TryIntoArrow;
 use delta_kernel::schema::StructType;
 use delta_kernel::table_features::ColumnMappingMode;
-use lakerace_format::{FindBy, TableSchema};
+use lakerace_format::{FindBy, TableSchema, map_inner_fields};
 use lakerace_io::{Error, Result};
 
 use crate::kernel::error::from_kernel;
@@ -54,6 +54,11 @@ impl TableColumns {
         &self.logical
     }
 
+    /// The columns with the names that files and statistics have.
+    pub fn stored(&self) -> &Schema {
+        &self.stored
+    }
+
     /// The columns in these types, and after them further ones, which files have by the same names.
     pub fn with_more(&self, logical: &Schema) -> Result<TableSchema> {
         let more = logical.fields().iter().skip(self.stored.fields().len());
@@ -97,12 +102,7 @@ pub(crate) fn with_field_ids(field: &FieldRef) -> FieldRef {
 /// A field with only this metadata, at every level.
 fn keeping(field: &FieldRef, keep: &dyn Fn(&str) -> bool) -> FieldRef {
     let below = |field: &FieldRef| keeping(field, keep);
-    let data_type = match field.data_type() {
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(below).collect()),
-        DataType::List(item) => DataType::List(below(item)),
-        DataType::Map(entries, sorted) => DataType::Map(below(entries), *sorted),
-        other => other.clone(),
-    };
+    let data_type = map_inner_fields(field.data_type(), below).unwrap_or_else(|| field.data_type().clone());
     let kept = field.metadata().iter().filter(|(key, _)| keep(key));
     let metadata: HashMap<String, String> = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
     Arc::new(Field::new(field.name(), data_type, field.is_nullable()).with_metadata(metadata))

@@ -13,6 +13,7 @@ use super::datum::{DatumCursor, DatumForm, TOO_LARGE};
 use super::schema::AvroType;
 use crate::conform::conform;
 use crate::field_positions::FindBy;
+use crate::nested_types::map_inner_fields;
 
 /// Rows of a batch at most.
 const BATCH_ROWS: usize = 65_536;
@@ -254,11 +255,8 @@ fn plain_field(field: &FieldRef) -> FieldRef {
 /// The type without the notes on its fields. An enum is read as the texts of its symbols.
 fn plain_type(data_type: &DataType) -> DataType {
     match data_type {
-        DataType::Struct(fields) => DataType::Struct(plain_fields(fields)),
-        DataType::List(item) => DataType::List(plain_field(item)),
-        DataType::Map(entries, is_sorted) => DataType::Map(plain_field(entries), *is_sorted),
         DataType::Dictionary(_, values) => values.as_ref().clone(),
         // Unions keep the names of their types.
-        other => other.clone(),
+        other => map_inner_fields(other, plain_field).unwrap_or_else(|| other.clone()),
     }
 }

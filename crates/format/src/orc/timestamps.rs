@@ -11,6 +11,7 @@ use lakerace_orc::schema::{OrcKind, OrcType};
 
 use super::file::{FINEST, OrcFile};
 use crate::TimestampUnit;
+use crate::nested_types::inner_fields;
 
 /// Nanoseconds of a microsecond.
 const NANOS_OF_MICRO: i128 = 1_000;
@@ -95,10 +96,8 @@ fn column(file: &OrcFile, root: usize) -> Option<&OrcType> {
 pub(crate) fn unit_of(data_type: &DataType) -> Option<TimeUnit> {
     match data_type {
         DataType::Timestamp(unit, _) => Some(*unit),
-        DataType::List(item) | DataType::Map(item, _) => unit_of(item.data_type()),
-        DataType::Struct(fields) => fields.iter().find_map(|field| unit_of(field.data_type())),
         DataType::Union(members, _) => members.iter().find_map(|(_, field)| unit_of(field.data_type())),
-        _ => None,
+        other => inner_fields(other).into_iter().flatten().find_map(|field| unit_of(field.data_type())),
     }
 }
 

@@ -10,6 +10,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
 use super::spill::{self, SpillFile};
+use crate::nested_types::contains_type;
 use crate::{is_large_row, with_own_texts};
 
 /// Rows of a batch that is given, or written to a run.
@@ -199,15 +200,7 @@ fn gathered(batches: &[&RecordBatch], places: &[(usize, usize)]) -> Result<Recor
 
 /// Returns true if values of a type may refer to texts of other arrays.
 fn has_views(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Utf8View | DataType::BinaryView => true,
-        DataType::Struct(fields) => fields.iter().any(|field| has_views(field.data_type())),
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => has_views(item.data_type()),
-        _ => false,
-    }
+    contains_type(data_type, &|inner| matches!(inner, DataType::Utf8View | DataType::BinaryView))
 }
 
 fn key_column(batch: &RecordBatch) -> BinaryArray {

@@ -9,6 +9,8 @@ use arrow::datatypes::{
 };
 use lakerace_io::{Error, Result};
 
+use crate::nested_types::contains_type;
+
 /// Bytes of an interval.
 const WIDTH: usize = 12;
 const NANOSECONDS: i64 = 1_000_000;
@@ -39,17 +41,7 @@ pub(crate) fn check_intervals(array: &dyn Array) -> Result<()> {
 
 /// Returns true if a type has an interval at some level.
 fn has_intervals(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Interval(_) => true,
-        DataType::Struct(fields) => fields.iter().any(|field| has_intervals(field.data_type())),
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => has_intervals(item.data_type()),
-        _ => false,
-    }
+    contains_type(data_type, &|inner| matches!(inner, DataType::Interval(_)))
 }
 
 /// Intervals of any unit.

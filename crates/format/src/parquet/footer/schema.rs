@@ -9,6 +9,8 @@ use parquet::basic::{ConvertedType, Type};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
+use crate::nested_types::map_inner_fields;
+
 /// The schema with root strings and bytes as views and without root dictionaries; `None` if nothing changes.
 pub(crate) fn with_root_views(schema: &Schema) -> Option<SchemaRef> {
     let mut changed = false;
@@ -135,19 +137,10 @@ pub(in crate::parquet) fn with_leaf_fields(schema: &Schema, to: &dyn Fn(usize, &
 }
 
 fn with_leaves_of(field: &FieldRef, next: &mut usize, to: &dyn Fn(usize, &FieldRef) -> FieldRef) -> FieldRef {
-    use DataType as T;
-    let mut below = |field: &FieldRef| with_leaves_of(field, next, to);
-    let data_type = match field.data_type() {
-        T::Struct(fields) => T::Struct(fields.iter().map(below).collect()),
-        T::List(field) => T::List(below(field)),
-        T::LargeList(field) => T::LargeList(below(field)),
-        T::ListView(field) => T::ListView(below(field)),
-        T::LargeListView(field) => T::LargeListView(below(field)),
-        T::FixedSizeList(field, length) => T::FixedSizeList(below(field), *length),
-        T::Map(entries, sorted) => T::Map(below(entries), *sorted),
-        _ => return to(std::mem::replace(next, *next + 1), field),
-    };
-    Arc::new(field.as_ref().clone().with_data_type(data_type))
+    match map_inner_fields(field.data_type(), |inner| with_leaves_of(inner, next, to)) {
+        Some(data_type) => Arc::new(field.as_ref().clone().with_data_type(data_type)),
+        None => to(std::mem::replace(next, *next + 1), field),
+    }
 }
 
 #[cfg(test)]

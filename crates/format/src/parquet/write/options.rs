@@ -11,6 +11,7 @@ use parquet::basic::{self, Type};
 use parquet::file::metadata::KeyValue;
 use parquet::schema::types::SchemaDescPtr;
 
+use crate::nested_types::{contains_type, inner_fields, map_inner_fields};
 use crate::parquet::encode::block::BlockPool;
 use crate::parquet::encode::compress::parquet_codec;
 use crate::parquet::logical_types::with_logical_types;
@@ -195,19 +196,7 @@ const SPARK: &str = "org.apache.spark.";
 
 /// Returns true if values of a type are days or times of a calendar.
 fn has_calendar(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => true,
-        DataType::Struct(fields) => fields.iter().any(|field| has_calendar(field.data_type())),
-        DataType::List(field)
-        | DataType::LargeList(field)
-        | DataType::FixedSizeList(field, _)
-        | DataType::ListView(field)
-        | DataType::LargeListView(field)
-        | DataType::RunEndEncoded(_, field)
-        | DataType::Map(field, _) => has_calendar(field.data_type()),
-        DataType::Dictionary(_, value) => has_calendar(value),
-        _ => false,
-    }
+    contains_type(data_type, &|inner| matches!(inner, DataType::Date32 | DataType::Date64 | DataType::Timestamp(..)))
 }
 
 /// Names the column of a type that Parquet can't hold.
@@ -222,15 +211,6 @@ fn check(data_type: &DataType, path: &str) -> Result<()> {
             "store the interval as a top-level column, or cast it to a duration or to text",
         ),
         DataType::Struct(fields) if fields.is_empty() => unsupported("a struct without fields", "omit the column"),
-        DataType::Struct(fields) => {
-            fields.iter().try_for_each(|f| check(f.data_type(), &format!("{path}.{}", f.name())))
-        }
-        DataType::List(field)
-        | DataType::LargeList(field)
-        | DataType::FixedSizeList(field, _)
-        | DataType::ListView(field)
-        | DataType::LargeListView(field)
-        | DataType::Map(field, _) => check(field.data_type(), &format!("{path}.{}", field.name())),
         DataType::Dictionary(_, value) if value.is_nested() => {
             unsupported("a dictionary of nested values", "cast the column to the dictionary's value type")
         }
@@ -239,7 +219,10 @@ fn check(data_type: &DataType, path: &str) -> Result<()> {
             unsupported("run-end encoded nested values", "cast the column to the values' type")
         }
         DataType::RunEndEncoded(_, value) => check(value.data_type(), path),
-        _ => Ok(()),
+        other => {
+            let mut fields = inner_fields(other).into_iter().flatten();
+            fields.try_for_each(|field| check(field.data_type(), &format!("{path}.{}", field.name())))
+        }
     }
 }
 
@@ -283,17 +266,10 @@ fn hint_field(field: &Field) -> Field {
 
 /// Applies `leaf` to the flat types inside a type and `inner` to the fields of nested ones.
 fn map_type(data_type: &DataType, inner: impl Fn(&Field) -> Field, leaf: impl Fn(&DataType) -> DataType) -> DataType {
-    let one = |field: &FieldRef| Arc::new(inner(field));
+    let one = |field: &FieldRef| -> FieldRef { Arc::new(inner(field)) };
     match data_type {
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(one).collect()),
-        DataType::List(field) => DataType::List(one(field)),
-        DataType::LargeList(field) => DataType::LargeList(one(field)),
-        DataType::FixedSizeList(field, size) => DataType::FixedSizeList(one(field), *size),
-        DataType::ListView(field) => DataType::ListView(one(field)),
-        DataType::LargeListView(field) => DataType::LargeListView(one(field)),
-        DataType::Map(field, sorted) => DataType::Map(one(field), *sorted),
         DataType::Dictionary(key, value) => DataType::Dictionary(key.clone(), Box::new(leaf(value))),
         DataType::RunEndEncoded(ends, values) => DataType::RunEndEncoded(Arc::clone(ends), one(values)),
-        other => leaf(other),
+        other => map_inner_fields(other, one).unwrap_or_else(|| leaf(other)),
     }
 }
