@@ -1,10 +1,15 @@
-"""Arrow IPC with the codecs that it has: Feather's default, and what `--compression` asks for."""
+"""Arrow IPC: its codecs, files of pyarrow and polars, which are read by their footers, and damage, judged by pyarrow."""
 
 from __future__ import annotations
 
+import io
+import random
+import struct
 import subprocess
+from collections import Counter
 from pathlib import Path
 
+import ipc_files
 import polars as pl
 import pyarrow as pa
 import pyarrow.feather
@@ -33,24 +38,10 @@ def test_codecs_that_arrow_lacks_are_refused(tmp_path: Path) -> None:
             lr.copy(pa.table({"x": [1]}), tmp_path / "a.arrow", compression=codec)
 
 
-def frame(rows: int) -> pl.DataFrame:
-    """Rows with texts, a category, a list and nulls."""
-    numbers = range(rows)
-    return pl.DataFrame(
-        {
-            "i": numbers,
-            "s": [None if i % 5 == 0 else f"text {i % 7}" for i in numbers],
-            "c": pl.Series([f"kind {i % 3}" for i in numbers], dtype=pl.Categorical),
-            "l": [[i] * (i % 3) for i in numbers],
-        },
-        schema_overrides={"s": pl.String, "l": pl.List(pl.Int64)},
-    )
-
-
 @pytest.mark.parametrize("codec", ["uncompressed", "lz4", "zstd"])
 @pytest.mark.parametrize("rows", [0, 1, 5_000])
 def test_files_of_polars_are_read(tmp_path: Path, codec: str, rows: int) -> None:
-    path, table = tmp_path / "a.arrow", frame(rows)
+    path, table = tmp_path / "a.arrow", ipc_files.frame(rows)
     table.write_ipc(path, compression=codec)
     found = lr.scan(path).to_polars()
     assert found.with_columns(pl.col("c").cast(pl.String)).equals(table.with_columns(pl.col("c").cast(pl.String)))
@@ -72,7 +63,7 @@ def test_files_of_polars_are_read(tmp_path: Path, codec: str, rows: int) -> None
 @pytest.mark.parametrize("cut", [1, 10, 100])
 def test_a_file_of_polars_that_is_cut_is_damaged(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "a.arrow"
-    frame(100).write_ipc(path)
+    ipc_files.frame(100).write_ipc(path)
     whole = path.read_bytes()
     path.write_bytes(whole[:-cut])
     with pytest.raises(lr.CorruptDataError, match="damaged: it does not end with a footer"):
@@ -84,3 +75,127 @@ def test_a_file_of_polars_that_is_cut_is_damaged(tmp_path: Path, cut: int) -> No
             assert lr.scan(path).to_arrow()["i"].to_pylist() == list(range(100))
         except lr.Error as error:
             assert isinstance(error, lr.CorruptDataError), error
+
+
+FILES = {
+    "pyarrow": ipc_files.of_pyarrow(30),
+    "pyarrow zstd": ipc_files.of_pyarrow(30, "zstd"),
+    "pyarrow lz4": ipc_files.of_pyarrow(30, "lz4"),
+    "polars": ipc_files.of_polars(30),
+    "polars zstd": ipc_files.of_polars(30, "zstd"),
+    "polars lz4": ipc_files.of_polars(30, "lz4"),
+}
+
+
+def rows_of(table: pa.Table) -> list[tuple[str, ...]]:
+    """Rows that can be compared, also those that Python has no value for."""
+    return [tuple(map(repr, row.values())) for row in table.to_pylist()]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"offset": -1},
+        {"offset": -(1 << 63)},
+        {"offset": 0},
+        {"offset": 1 << 40},
+        {"offset": (1 << 63) - 1},
+        {"metadata": -1},
+        {"metadata": 0},
+        {"metadata": 8},
+        {"metadata": (1 << 31) - 1},
+        {"body": -1},
+        {"body": 1 << 40},
+        {"body": (1 << 63) - 1},
+    ],
+    ids=str,
+)
+def test_places_that_a_footer_can_not_name_are_damage(tmp_path: Path, name: str, change: dict[str, int]) -> None:
+    path, content = tmp_path / "a.arrow", FILES[name]
+    named = ipc_files.blocks(content)
+    assert len(named) == (6 if name.startswith("pyarrow") else 2)
+    for block in named:
+        path.write_bytes(ipc_files.with_block(content, block, **change))
+        with pytest.raises(lr.CorruptDataError, match=r"damaged.*download or create the file again"):
+            lr.scan(path).to_arrow()
+
+
+def test_messages_that_overlap_are_damage(tmp_path: Path) -> None:
+    path, content = tmp_path / "a.arrow", FILES["pyarrow"]
+    first, second, *_ = ipc_files.blocks(content)
+    for offset in (second.offset, second.offset - 8, first.offset + 8):
+        path.write_bytes(ipc_files.with_block(content, first, offset=offset))
+        with pytest.raises(lr.CorruptDataError, match="messages that overlap"):
+            lr.scan(path)
+
+
+def test_batches_have_the_order_of_the_footer(tmp_path: Path) -> None:
+    path, content = tmp_path / "a.arrow", FILES["pyarrow"]
+    first, second, *_ = ipc_files.blocks(content)
+    content = ipc_files.with_block(content, first, offset=second.offset, metadata=second.metadata, body=second.body)
+    content = ipc_files.with_block(content, second, offset=first.offset, metadata=first.metadata, body=first.body)
+    path.write_bytes(content)
+    expected = pa.ipc.open_file(io.BytesIO(content)).read_all()
+    assert expected["i"].to_pylist()[:7] == list(range(7, 14))
+    assert rows_of(lr.scan(path).to_arrow()) == rows_of(expected)
+    # The stream within the file has another order.
+    path.write_bytes(content[: ipc_files.footer_start(content)])
+    with pytest.raises(lr.CorruptDataError, match="does not end with a footer"):
+        lr.scan(path)
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if " " in name])
+@pytest.mark.parametrize("length", [1 << 45, (1 << 63) - 1, -2, 5])
+def test_a_packed_buffer_claims_no_more_memory_than_it_can_fill(tmp_path: Path, name: str, length: int) -> None:
+    path, content = tmp_path / "a.arrow", FILES[name]
+    block = next(block for block in ipc_files.blocks(content) if block.body > 100)
+    start = block.offset + block.metadata
+    # Each buffer begins with its length.
+    for at in range(start, start + block.body - 8, 8):
+        (stated,) = struct.unpack_from("<q", content, at)
+        if 8 <= stated <= 1000:
+            path.write_bytes(content[:at] + struct.pack("<q", length) + content[at + 8 :])
+            with pytest.raises(lr.CorruptDataError, match="damaged"):
+                lr.scan(path).to_arrow()
+            return
+    pytest.fail("no buffer is packed")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_changed_bytes_give_the_rows_of_pyarrow_or_an_error(tmp_path: Path, name: str) -> None:
+    path, content = tmp_path / "a.arrow", FILES[name]
+    drawn, outcomes = random.Random(name), Counter[str]()
+    for _ in range(300):
+        changed = bytearray(content)
+        start = drawn.choice([0, ipc_files.footer_start(content)])
+        for _ in range(drawn.choice([1, 1, 2, 4])):
+            at = drawn.randrange(start, len(content))
+            new = drawn.choice(
+                [bytes([changed[at] ^ 1 << drawn.randrange(8)]), b"\xff" * 8, (1 << 40).to_bytes(8, "little")]
+            )
+            changed[at : at + len(new)] = new
+        path.write_bytes(changed)
+        try:
+            found = lr.scan(path).to_arrow()
+        except (lr.CorruptDataError, lr.InvalidInputError, lr.UnsupportedError) as error:
+            outcomes[type(error).__name__] += 1
+            continue
+        try:
+            expected = pa.ipc.open_file(io.BytesIO(changed)).read_all()
+        except (pa.ArrowInvalid, OSError):
+            # Not all that pyarrow refuses concerns the rows.
+            continue
+        assert rows_of(found) == rows_of(expected)
+        outcomes["rows"] += 1
+    assert outcomes["CorruptDataError"] > 100
+    assert outcomes["rows"] > 5
+
+
+def test_a_file_of_many_small_batches_is_read_by_few_requests(tmp_path: Path) -> None:
+    path, rows = tmp_path / "a.arrow", ipc_files.table(20_000)
+    path.write_bytes(ipc_files.of_pyarrow(20_000, batch_rows=3))
+    scan = lr.scan(path)
+    assert rows_of(scan.to_arrow()) == rows_of(rows)
+    # The file has 1.9 MB.
+    assert sum(scan.report()["requests"].values()) < 40

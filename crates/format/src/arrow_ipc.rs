@@ -1,6 +1,8 @@
-//! Arrow IPC, streams and files, read and written from the front.
+//! Arrow IPC: streams, which are read from the front, and files, which are read by their footer.
 
-mod file_blocks;
+mod file_footer;
+mod message;
+mod message_stream;
 mod sink;
 mod source;
 

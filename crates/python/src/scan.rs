@@ -3,10 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use arrow::datatypes::SchemaRef;
-use arrow::ffi::FFI_ArrowSchema;
-use lakerace::{
-    Clock, Error, ErrorKind, FileIo, Job, JobOptions, JobPlaces, Prices, RangeOptions, ReadOptions, ReadPlan,
-};
+use lakerace::{Clock, Error, FileIo, Job, JobOptions, JobPlaces, Prices, RangeOptions, ReadOptions, ReadPlan};
 use lakerace_format::exported_schema;
 use lakerace_io::wait::lock;
 use pyo3::prelude::*;
@@ -14,7 +11,7 @@ use pyo3::types::{PyCapsule, PyDict};
 
 use crate::options::Keywords;
 use crate::rows::Rows;
-use crate::stream::{SCHEMA_CAPSULE, Stream};
+use crate::stream::{SCHEMA_CAPSULE, Stream, c_schema};
 use crate::{convert, errors, interrupt};
 
 /// A planned read of a location, or of a part of a plan.
@@ -191,8 +188,7 @@ impl Scan {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(exported_schema(&self.schema).as_ref());
-        let schema = schema.map_err(|e| errors::raised(py, &Error::from_source(ErrorKind::Unsupported, e)))?;
+        let schema = c_schema(&exported_schema(&self.schema)).map_err(|error| errors::raised(py, &error))?;
         PyCapsule::new_with_value(py, schema, SCHEMA_CAPSULE)
     }
 }

@@ -94,6 +94,18 @@ impl Stream {
     }
 }
 
+/// The columns for Arrow's C interface.
+///
+/// # Errors
+/// `Unsupported` for columns that it can't pass on, such as those with a NUL character in their name.
+pub(crate) fn c_schema(schema: &Schema) -> Result<FFI_ArrowSchema> {
+    FFI_ArrowSchema::try_from(schema).map_err(|error| {
+        Error::unsupported("Arrow's C interface can't pass these columns on")
+            .because(error)
+            .advice("rename the column in the program that writes it")
+    })
+}
+
 /// Reads batches on a separate thread, one ahead of the consumer.
 struct ThreadedReader {
     schema: SchemaRef,
@@ -118,6 +130,7 @@ impl ThreadedReader {
         failure: Arc<Mutex<Option<StreamFailure>>>,
     ) -> Result<Self> {
         let schema = target.clone().unwrap_or_else(|| Arc::clone(batches.schema()));
+        c_schema(&schema)?;
         // One batch waits for the consumer.
         let pull = [move |sender: &ValueSender<RecordBatch, Error>| {
             for batch in batches {

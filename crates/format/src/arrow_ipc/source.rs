@@ -1,46 +1,39 @@
 //! Arrow IPC as a source.
 
-use std::io::Read;
 use std::sync::Arc;
 
 use arrow::array::RecordBatchOptions;
-use arrow::buffer::Buffer;
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{Schema, SchemaRef};
-use arrow::error::ArrowError;
-use arrow::ipc::reader::StreamDecoder;
+use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use bytes::Bytes;
-use lakerace_io::{Error, Job, Object, Result, panics, plan_requests};
+use lakerace_io::{Error, ErrorKind, Job, Object, Result, plan_requests};
 
 use super::FILE_MAGIC;
-use super::file_blocks::{IpcBlockReader, IpcFooter};
+use super::file_footer::{IpcBatchReader, IpcFooter, no_footer};
+use super::message::damaged;
+use super::message_stream::IpcMessageStream;
 use crate::file_notes::{common_notes, requested_notes};
-use crate::foreign_arrays::has_dictionary;
 use crate::sequential_files::{SequentialFile, planned_files, selected_columns, sequential_info, sequential_plan};
-use crate::text::RangeReader;
 use crate::{
     Batches, InputFile, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, check_nesting, with_plain_nulls,
 };
 
-/// Bytes of a step through a file.
-const STEP_BYTES: usize = 1 << 20;
-
-/// The least bytes of a schema message.
-const LEAST_SCHEMA_BYTES: u32 = 16;
+/// Bytes at the end of a file that are read at first, for its footer.
+const TAIL_BYTES: u64 = 64 << 10;
 
 /// Bytes of a schema at most.
 const MAX_SCHEMA_BYTES: usize = 64 << 20;
 
-/// A file or stream of Arrow IPC, read from the front.
+/// A file of Arrow IPC, which is read by its footer, or a stream or pipe, which is read from the front.
 pub struct ArrowSource {
     object: Object,
     schema: SchemaRef,
+    footer: Option<IpcFooter>,
     job: Job,
 }
 
 impl ArrowSource {
-    /// Opens one file: its front is read.
+    /// Opens one file: its footer is read, or the front of a stream.
     ///
     /// # Errors
     /// `Unsupported` for several files, and for a schema with a name twice.
@@ -55,18 +48,26 @@ impl ArrowSource {
                 .at(object.url())
                 .advice("name one file"));
         }
-        if object.size_bytes.is_none() {
-            let tail = object.read_tail(1)?;
-            (object.size_bytes, object.e_tag) = (Some(tail.size_bytes), object.e_tag.or(tail.e_tag));
-        }
-        let schema = read_schema(&object, job).map_err(|error| error.at(object.url()))?;
+        let footer = read_footer(&mut object).map_err(|error| error.or_at(object.url()))?;
+        let schema = match &footer {
+            Some(footer) => Arc::clone(&footer.schema),
+            None => read_schema(&object, job).map_err(|error| error.or_at(object.url()))?,
+        };
         check_nesting(&schema).map_err(|error| error.at(object.url()))?;
         let mut names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(Error::unsupported(format!("two columns are named {:?}", twice[0])).at(object.url()));
         }
-        Ok(Self { object, schema, job: job.clone() })
+        Ok(Self { object, schema, footer, job: job.clone() })
+    }
+
+    /// Starts to read all batches of an object, which is that of this source as a plan has it.
+    fn batches(&self, object: &Object) -> Result<IpcBatches> {
+        match &self.footer {
+            Some(footer) => footer.read_batches(object).map(|batches| IpcBatches::File(Box::new(batches))),
+            None => IpcMessageStream::start(object, &self.job).map(IpcBatches::Stream),
+        }
     }
 
     fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
@@ -83,8 +84,8 @@ impl Source for ArrowSource {
         SourceInfo { units: None, ..sequential_info(super::ARROW_IPC.name, std::iter::once(&self.object)) }
     }
 
-    /// Plans one unit, because the position of a batch is known only from the message before it. Requests are made
-    /// while it is read.
+    /// Plans one unit, because the position of a batch of a stream is known only from the message before it. Requests are
+    /// made while it is read.
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
         let selected = self.selected(request)?;
         if let Some(filter) = &request.filter {
@@ -113,7 +114,7 @@ impl Source for ArrowSource {
         let filter = plan.request.filter.as_ref().map(|filter| Predicate::bind(filter, &self.schema)).transpose()?;
         let rows = IpcRows {
             url: object.url(),
-            batches: IpcBatches::open(object, &self.schema, &self.job).map_err(|error| error.or_at(object.url()))?,
+            batches: self.batches(object).map_err(|error| error.or_at(object.url()))?,
             filter,
             projection: self.selected(&plan.request)?,
             schema: Arc::clone(&plan.schema),
@@ -126,180 +127,56 @@ impl Source for ArrowSource {
     }
 }
 
-/// Decodes the messages of a stream, or of the one inside a file.
-struct MessageDecoder {
-    url: String,
-    bytes: Box<dyn Read + Send>,
-    decoder: StreamDecoder,
-    buffer: Buffer,
-    is_file: bool,
-}
-
-impl MessageDecoder {
-    fn start(object: &Object, job: &Job) -> Result<Self> {
-        if let Some(pipe) = object.stream() {
-            return Self::from_reader(Box::new(pipe.reader(job)?), object.url())?.of_pipe();
-        }
-        let (source, size) = (object.clone(), object.size_bytes.unwrap_or(0));
-        let bytes = RangeReader::new(move |at| match at < size {
-            true => source.read_range(at..size.min(at + STEP_BYTES as u64)),
-            false => Ok(Bytes::new()),
-        });
-        Self::from_reader(Box::new(bytes), object.url())
-    }
-
-    /// Returns true if a file starts with a schema message that has no length. No message has as few bytes as such a one
-    /// seems to have.
-    fn has_bare_schema(&self) -> bool {
-        let stated = self.buffer.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-        self.is_file && stated.is_some_and(|stated| stated <= LEAST_SCHEMA_BYTES)
-    }
-
-    /// The same from a pipe, which has no footer to turn to.
-    fn of_pipe(self) -> Result<Self> {
-        if self.has_bare_schema() {
-            return Err(Error::unsupported("the schema in the Arrow IPC file has no length, so it can't be streamed")
-                .at(&self.url)
-                .advice("name the file in place of a pipe, or write an Arrow IPC stream"));
-        }
-        Ok(self)
-    }
-
-    fn from_reader(bytes: Box<dyn Read + Send>, url: String) -> Result<Self> {
-        let (decoder, buffer) = (StreamDecoder::new(), Buffer::from(Vec::<u8>::new()));
-        let mut messages = Self { url, bytes, decoder, buffer, is_file: false };
-        messages.fill(STEP_BYTES)?;
-        if messages.buffer.starts_with(FILE_MAGIC) {
-            messages.is_file = true;
-            // Padding follows; writers differ in how much.
-            let padding = messages.buffer[FILE_MAGIC.len()..].iter().take_while(|byte| **byte == 0).count();
-            messages.buffer.advance(FILE_MAGIC.len() + padding);
-        }
-        Ok(messages)
-    }
-
-    /// Reads up to `n` bytes, as many as there are just now; `false` at the end.
-    fn fill(&mut self, n: usize) -> Result<bool> {
-        let mut bytes = vec![0; n];
-        let mut got = self.bytes.read(&mut bytes)?;
-        // A read may return fewer bytes than the magic of a file has, which is checked as a whole.
-        while got > 0 && got < FILE_MAGIC.len() {
-            match self.bytes.read(&mut bytes[got..])? {
-                0 => break,
-                more => got += more,
-            }
-        }
-        bytes.truncate(got);
-        // Batches keep the buffer that they were read into.
-        if got < n / 2 {
-            bytes.shrink_to_fit();
-        }
-        self.buffer = Buffer::from(bytes);
-        Ok(got > 0)
-    }
-
-    /// The next batch, or none once `until` is true of the decoder or all is read.
-    fn next(&mut self, until: impl Fn(&StreamDecoder) -> bool) -> Result<Option<RecordBatch>> {
-        loop {
-            let decoded = panics::caught(|| self.decoder.decode(&mut self.buffer));
-            match decoded {
-                Ok(Ok(Some(batch))) => return Ok(Some(batch)),
-                Ok(Ok(None)) => {}
-                // In a file, the stream is followed by its index.
-                Ok(Err(ArrowError::IpcError(message))) if self.is_file && message == "Unexpected EOS" => {
-                    return Ok(None);
-                }
-                Ok(Err(error)) => return Err(damaged(&error, &self.url)),
-                Err(_) => return Err(Error::corrupt("a message of Arrow IPC can't be decoded").at(&self.url)),
-            }
-            if until(&self.decoder) {
-                return Ok(None);
-            }
-            if !self.fill(STEP_BYTES)? {
-                return match self.decoder.finish() {
-                    Ok(()) => Ok(None),
-                    Err(_) => Err(Error::corrupt("the Arrow IPC stream is truncated").at(&self.url)),
-                };
-            }
-        }
-    }
-}
-
-/// The error for a message that can't be decoded.
-fn damaged(error: &ArrowError, url: &str) -> Error {
-    let text = error.to_string();
-    let kind = match error {
-        ArrowError::IpcError(message) if message == "Unexpected EOS" => {
-            Error::corrupt("bytes follow the end of the Arrow IPC stream")
-        }
-        ArrowError::MemoryError(_) => Error::unavailable(format!("not enough memory for a message: {text}")),
-        _ => Error::corrupt(format!("not an Arrow IPC stream, or damaged: {text}")),
-    };
-    kind.at(url)
-}
-
-/// The batches of a stream, or of a file.
+/// The batches of a stream, or of a file by its footer.
 enum IpcBatches {
-    Stream(MessageDecoder),
-    Blocks(IpcBlockReader),
+    Stream(IpcMessageStream),
+    File(Box<IpcBatchReader>),
 }
 
 impl IpcBatches {
-    /// Starts to read. A file is read by its footer if it can't be read from the front.
-    fn open(object: &Object, schema: &Schema, job: &Job) -> Result<Self> {
-        let messages = MessageDecoder::start(object, job)?;
-        if object.stream().is_some() || !messages.is_file {
-            return Ok(Self::Stream(messages));
-        }
-        if messages.has_bare_schema() {
-            return IpcFooter::read(object)?.into_blocks(object).map(Self::Blocks);
-        }
-        let has_dictionaries = schema.fields().iter().any(|field| has_dictionary(field.data_type()));
-        // Without a footer, a file is truncated, as its end will show.
-        match has_dictionaries.then(|| IpcFooter::read(object)) {
-            Some(Ok(footer)) if !footer.is_in_order() => footer.into_blocks(object).map(Self::Blocks),
-            _ => Ok(Self::Stream(messages)),
-        }
-    }
-
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         match self {
-            Self::Stream(messages) => messages.next(|_| false),
-            Self::Blocks(blocks) => blocks.next(),
+            Self::Stream(messages) => messages.next(),
+            Self::File(batches) => batches.next(),
         }
     }
 }
 
-/// Learns the schema from the front, or from the footer of a file that has it there alone.
+/// The footer of a file; `None` for a stream, for a pipe, and without an end that may be a footer's. Learns the size and
+/// the entity tag of the object.
+fn read_footer(object: &mut Object) -> Result<Option<IpcFooter>> {
+    if object.stream().is_some() {
+        return Ok(None);
+    }
+    let tail = object.read_tail(TAIL_BYTES)?;
+    object.size_bytes = Some(tail.size_bytes);
+    object.e_tag = object.e_tag.take().or_else(|| tail.e_tag.clone());
+    let is_whole = tail.bytes.len() as u64 == tail.size_bytes;
+    let is_file = tail.bytes.ends_with(FILE_MAGIC)
+        && match is_whole {
+            true => tail.bytes.starts_with(FILE_MAGIC),
+            false => object.read_range(0..FILE_MAGIC.len() as u64)? == FILE_MAGIC,
+        };
+    is_file.then(|| IpcFooter::read(object, &tail)).transpose()
+}
+
+/// Learns the schema from the front.
 fn read_schema(object: &Object, job: &Job) -> Result<SchemaRef> {
     let Some(pipe) = object.stream() else {
-        let messages = MessageDecoder::start(object, job)?;
-        return match messages.has_bare_schema() {
-            true => Ok(IpcFooter::read(object)?.schema),
-            false => schema_of(messages),
-        };
+        let mut stream = IpcMessageStream::start(object, job)?;
+        return if stream.is_file() { Err(no_footer()) } else { stream.read_schema() };
     };
     // A pipe waits for no more than the schema takes, as the rest may be long in coming.
     let mut looked_at = 8;
     loop {
         let (front, is_whole) = pipe.peek(looked_at, job)?;
-        if front.is_empty() {
-            return Err(Error::invalid("it is empty, but Arrow IPC starts with a schema"));
-        }
-        match schema_of(MessageDecoder::from_reader(Box::new(std::io::Cursor::new(front)), object.url())?.of_pipe()?) {
-            Err(_) if !is_whole && looked_at < MAX_SCHEMA_BYTES => looked_at = (looked_at * 2).max(64),
+        let mut stream = IpcMessageStream::from_reader(Box::new(std::io::Cursor::new(front)), object.url())?;
+        match stream.read_schema() {
+            Err(error) if error.kind() == ErrorKind::Corrupt && !is_whole && looked_at < MAX_SCHEMA_BYTES => {
+                looked_at = (looked_at * 2).max(64);
+            }
             other => return other,
         }
-    }
-}
-
-fn schema_of(mut messages: MessageDecoder) -> Result<SchemaRef> {
-    // A batch after the schema may be cut short here.
-    let outcome = messages.next(|decoder| decoder.schema().is_some());
-    match (messages.decoder.schema(), outcome) {
-        (Some(schema), _) => Ok(schema),
-        (None, Err(error)) => Err(error),
-        (None, Ok(_)) => Err(Error::corrupt("the Arrow IPC stream does not start with a schema").at(&messages.url)),
     }
 }
 
@@ -349,7 +226,7 @@ impl IpcRows {
         let columns = self.projection.iter().map(|column| Arc::clone(batch.column(*column))).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let wanted = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-            .map_err(|error| damaged(&error, &self.url))?;
+            .map_err(|error| damaged(&error).at(&self.url))?;
         keep.map_or(Ok(wanted.clone()), |keep| filter_record_batch(&wanted, &keep).map_err(Error::unexpected))
     }
 }
