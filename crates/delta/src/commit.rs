@@ -253,10 +253,9 @@ impl<S: CommitAction> PendingCommit<S> {
         let mut unanswered = 0;
         for attempt in 1..=ATTEMPTS {
             let outcome = match self.attempt(files) {
-                Ok(CommitAttempt::Done(made, commits)) => {
-                    let version = made.version();
-                    let made = self.checkpoint(made, commits);
-                    self.table.set_last_written(Some(made));
+                Ok(CommitAttempt::Done(written, commits)) => {
+                    let version = written.version();
+                    self.table.set_last_written(Some(self.checkpoint(written, commits)));
                     self.log_entry(version, attempt);
                     return Ok(Some(version));
                 }
@@ -470,16 +469,16 @@ impl<S: CommitAction> PendingCommit<S> {
 
     /// Writes a checkpoint where one is due: only then is the version opened that the entry made. A failure does not
     /// affect the entry, which is in the log: the next writer finds that the checkpoint is missing, and writes it.
-    fn checkpoint(&self, made: WrittenVersion, commits: u64) -> WrittenVersion {
-        let (WrittenVersion::Open(kernel) | WrittenVersion::After(kernel, _)) = &made;
+    fn checkpoint(&self, written: WrittenVersion, commits: u64) -> WrittenVersion {
+        let (WrittenVersion::Open(kernel) | WrittenVersion::After(kernel, _)) = &written;
         let interval = kernel.table_properties().checkpoint_interval.map_or(CHECKPOINT_INTERVAL, |n| n.get());
         if commits < interval {
-            return made;
+            return written;
         }
-        let Ok(version) = self.table.open_written(made.clone()) else { return made };
-        let written = writable(&version, false)
+        let Ok(version) = self.table.open_written(written.clone()) else { return written };
+        let checkpoint = writable(&version, false)
             .and_then(|writable| self.table.kernel(|engine| writable.kernel.checkpoint(engine, None).map(drop)));
-        if written.is_ok() {
+        if checkpoint.is_ok() {
             // Files that can't be removed now will be removed after the next checkpoint.
             let _ = cleanup::expire(&self.table, version.kernel());
         }
@@ -499,15 +498,15 @@ fn attempted<S>(
         CommitResult::Committed(committed) => {
             let commits = committed.post_commit_stats().commits_since_checkpoint;
             let version = committed.commit_version();
-            let made = match (committed.post_commit_snapshot(), base) {
+            let written = match (committed.post_commit_snapshot(), base) {
                 (Some(snapshot), _) if !has_more => WrittenVersion::Open(Arc::clone(snapshot)),
                 (_, Some(base)) => WrittenVersion::After(Arc::clone(base.kernel()), version),
                 (_, None) => {
-                    let made = table.snapshot(Some(VersionSpec::Version(version)))?;
-                    WrittenVersion::Open(Arc::clone(made.kernel()))
+                    let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
+                    WrittenVersion::Open(Arc::clone(snapshot.kernel()))
                 }
             };
-            Ok(CommitAttempt::Done(made, commits))
+            Ok(CommitAttempt::Done(written, commits))
         }
         CommitResult::Conflicted(conflicted) => Ok(CommitAttempt::Taken(conflicted.conflict_version())),
         CommitResult::Retryable(retryable) => Err(from_kernel(retryable.error)),

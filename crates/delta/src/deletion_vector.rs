@@ -96,8 +96,8 @@ fn each<T: Clone>(
         table.job().check()?;
         let (file, object) = (files[place.file], &objects[place.object as usize]);
         let Some(vector) = &file.vector else { continue };
-        let made = framed(&fetcher, &place).and_then(|frame| make(file, vector, body(&frame, &place)?));
-        loaded[place.file] = Some(made.map_err(|error| match error.location() {
+        let rows = framed(&fetcher, &place).and_then(|frame| make(file, vector, body(&frame, &place)?));
+        loaded[place.file] = Some(rows.map_err(|error| match error.location() {
             Some(_) => error,
             None => error.at(format!("{}: the deletion vector at {}", object.url(), place.start)),
         })?);

@@ -61,9 +61,9 @@ impl FileLookup<'_> {
         let mut all = Vec::new();
         for (number, files) in files.chunks(FILES_AT_ONCE).enumerate() {
             let opened = self.open(files)?;
-            let made = map_slice(&opened.groups, self.at_once(), |group| opened.look_into(group, each))?;
+            let results = map_slice(&opened.groups, self.at_once(), |group| opened.look_into(group, each))?;
             let files = opened.groups.iter().map(|group| number * FILES_AT_ONCE + group.file);
-            all.extend(files.zip(made));
+            all.extend(files.zip(results));
         }
         Ok(all)
     }
@@ -126,12 +126,12 @@ impl ProbedFile {
         group: &RowGroup,
         each: &(dyn Fn(&mut T, u64, &RecordBatch) -> Result<()> + Sync),
     ) -> Result<T> {
-        let mut made = T::default();
+        let mut result = T::default();
         for batch in self.source.read_row_group(group, &self.columns)? {
             let (first_row, batch) = batch?;
-            each(&mut made, first_row, &batch)?;
+            each(&mut result, first_row, &batch)?;
         }
-        Ok(made)
+        Ok(result)
     }
 }
 

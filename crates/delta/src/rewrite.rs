@@ -50,8 +50,8 @@ impl TouchedFile<'_> {
 /// Files that were rewritten, of a version at a time. Dropped before its commit, they are removed again.
 pub(crate) struct FileRewrites {
     options: WriteOptions,
-    /// The file that was written for a file, by that file's path.
-    made: HashMap<String, RewrittenFile>,
+    /// The files that were written for a file, by that file's path.
+    rewritten: HashMap<String, RewrittenFile>,
     published: PublishedFiles,
     /// The change files, and the files whose changes they contain: paths and vectors.
     changes: (PublishedFiles, Vec<Identity>),
@@ -88,8 +88,8 @@ const LEAST_FILE_BYTES: u64 = 256 << 20;
 impl FileRewrites {
     /// Files are written with these options.
     pub fn new(options: WriteOptions) -> Self {
-        let (made, changes) = (HashMap::new(), (PublishedFiles::none(), Vec::new()));
-        Self { options, made, published: PublishedFiles::none(), changes }
+        let (rewritten, changes) = (HashMap::new(), (PublishedFiles::none(), Vec::new()));
+        Self { options, rewritten, published: PublishedFiles::none(), changes }
     }
 
     /// Rewrites these files of a version, except for those that were rewritten before; the new files of all others are
@@ -102,8 +102,8 @@ impl FileRewrites {
         tells: bool,
     ) -> Result<RewriteOutcome> {
         let now: HashMap<&str, &TouchedFile<'_>> = touched.iter().map(|touched| (touched.path(), touched)).collect();
-        self.made.retain(|path, made| now.get(path.as_str()).is_some_and(|now| now.file.vector == made.vector));
-        let wanted: HashSet<&String> = self.made.values().flat_map(|made| &made.new).collect();
+        self.rewritten.retain(|path, file| now.get(path.as_str()).is_some_and(|now| now.file.vector == file.vector));
+        let wanted: HashSet<&String> = self.rewritten.values().flat_map(|file| &file.new).collect();
         self.published.discard(|file| !wanted.contains(&file.name));
         let lasting: Vec<&TouchedFile<'_>> = touched.iter().filter(|touched| !touched.is_dead()).collect();
         if !lasting.is_empty() {
@@ -113,13 +113,14 @@ impl FileRewrites {
         let writer =
             RewriteWriter { snapshot, state, targets: TargetColumns::from_snapshot(snapshot), options: &options };
         let missing: Vec<&TouchedFile<'_>> =
-            lasting.iter().filter(|touched| !self.made.contains_key(touched.path())).copied().collect();
+            lasting.iter().filter(|touched| !self.rewritten.contains_key(touched.path())).copied().collect();
         for some in missing.chunks(FILES_AT_ONCE) {
             let (published, ends) = writer.write(some)?;
             let mut begin = 0;
             for (touched, end) in some.iter().zip(ends) {
                 let new = published.files()[begin..end].iter().map(|file| file.name.clone()).collect();
-                self.made.insert(touched.file.path.clone(), RewrittenFile { vector: touched.file.vector.clone(), new });
+                let file = RewrittenFile { vector: touched.file.vector.clone(), new };
+                self.rewritten.insert(touched.file.path.clone(), file);
                 begin = end;
             }
             self.published.extend(published);

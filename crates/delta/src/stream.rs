@@ -380,11 +380,11 @@ impl TableStream {
         if position.reads_changes == self.options.reads_changes {
             return Ok(());
         }
-        let (made, now) = match position.reads_changes {
+        let (then, now) = match position.reads_changes {
             true => ("changes", "rows: give the option readChangeFeed"),
             false => ("rows", "changes: omit the option readChangeFeed"),
         };
-        Err(Error::usage(format!("the checkpoint is of a stream of {made}, and this one reads {now}"))
+        Err(Error::usage(format!("the checkpoint is of a stream of {then}, and this one reads {now}"))
             .at(self.table.location())
             .advice("or start a query with another checkpoint"))
     }

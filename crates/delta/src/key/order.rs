@@ -157,16 +157,16 @@ fn by_shares<T: NumberKey, R: Default + Send>(
     share: usize,
     work: impl Fn(&[T], usize) -> R + Sync,
 ) -> Vec<R> {
-    let mut made: Vec<R> = keys.chunks(share).map(|_| R::default()).collect();
-    let last = made.len().saturating_sub(1);
+    let mut results: Vec<R> = keys.chunks(share).map(|_| R::default()).collect();
+    let last = results.len().saturating_sub(1);
     std::thread::scope(|scope| {
-        for ((made, some), nth) in made.iter_mut().zip(keys.chunks(share)).zip(0..) {
+        for ((result, some), nth) in results.iter_mut().zip(keys.chunks(share)).zip(0..) {
             let work = &work;
-            let mut work = move || *made = work(some, nth * share);
+            let mut work = move || *result = work(some, nth * share);
             if nth < last { drop(spawn_or_run(scope, work)) } else { work() }
         }
     });
-    made
+    results
 }
 
 /// Writes the keys and rows of all parts in order, on as many threads as rows were spread by.

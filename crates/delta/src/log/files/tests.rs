@@ -40,10 +40,10 @@ fn checkpoints_need_all_of_their_parts() {
 
 #[test]
 fn no_two_versions_are_made_at_once() {
-    let made =
+    let file =
         |version: u64, modified: i64| LogFile { info: ObjectInfo { modified, ..info(version) }, ..entry(version) };
     // Two in a tick of the clock, and one by a clock that is behind.
-    let files = [made(3, 20), made(4, 20), made(5, 12), made(6, 40)];
+    let files = [file(3, 20), file(4, 20), file(5, 12), file(6, 40)];
     assert_eq!(moments(&files).into_iter().collect::<Vec<_>>(), [(3, 20), (4, 21), (5, 22), (6, 40)]);
 }
 
