@@ -278,7 +278,9 @@ def test_filters_of_bytes_name_the_bytes_of_a_uuid(source: Path, tmp_path: Path,
         lr.copy(source, place, columns=["i", "u"])
     digits = SEVENTH.hex.upper()
     for where, params in [(f"u = '{SEVENTH}'", None), (f"i < 9 AND u IN ('{SEVENTH}')", None), ("u = ?", [SEVENTH])]:
-        with pytest.raises(lr.InvalidInputError, match=f"write X'{digits}' for a UUID"):
+        with pytest.raises(
+            lr.InvalidInputError, match=f"write X'{digits}' for the 16 bytes of a UUID, or the bytes of the text"
+        ):
             lr.scan(place, where=where, params=params)
     assert lr.scan(place, where=f"u = X'{digits}'").to_arrow()["i"].to_pylist() == [7]
     # Digits without hyphens may be a text of any kind, and a text of bytes can be computed.

@@ -101,7 +101,8 @@ fn is_long_uuid(text: &str) -> bool {
 fn ambiguous_uuid(text: &str) -> String {
     let digits: String = uuid_bytes(text).unwrap_or_default().iter().map(|byte| format!("{byte:02X}")).collect();
     format!(
-        "it is binary, and '{text}' may be 16 bytes or text: write X'{digits}' for a UUID, or the bytes of the text so"
+        "it is binary, and '{text}' may stand for 16 bytes or for a text: write X'{digits}' for the 16 bytes of a UUID, \
+         or the bytes of the text in this way"
     )
 }
 
