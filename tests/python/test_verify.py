@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from datetime import datetime, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -396,3 +398,83 @@ def test_a_data_file_that_is_gone_is_not_blamed_on_the_checkpoint(table: Path) -
     done = run("scan", table, "--checksum")
     assert done.code == 5
     assert "checkpoint" not in done.err
+
+
+#: Statistics of a table of the columns `id`, `d`, `t`, `m`, `b`, `x` that differ in one place, and the words of the finding.
+MISFITS = {
+    ("minValues", "id", '"x"'): 'have "x" as minValues of id, which must be a value of int64',
+    ("maxValues", "id", "9223372036854775808"): "which must be a value of int64",
+    ("minValues", "id", "true"): "which must be a value of int64",
+    ("minValues", "d", '"2020-13-01"'): "which must be a value of date32",
+    ("minValues", "t", '"x"'): "which must be a value of timestamp(us, UTC)",
+    ("minValues", "m", "12345.25"): "which must be a value of decimal(5,2)",
+    ("minValues", "b", "0"): "which must be a value of bool",
+    ("minValues", "x", '{"y": "q"}'): 'have "q" as minValues of x.y, which must be a value of int64',
+    ("nullCount", "x", "0"): "have 0 as nullCount of x, which must be an object of its fields",
+    ("nullCount", "id", "7"): "have 7 as nullCount of id, but 3 as numRecords",
+    ("minValues", "id", "5"): "have a minimum of id that is above its maximum",
+}
+
+#: Those that some reader takes: other forms of a value, and keys that are no columns.
+FITS = [
+    ("minValues", "id", '"1"'),
+    ("minValues", "id", "1.0"),
+    ("minValues", "d", '"2020-01-01T00:00:00Z"'),
+    ("minValues", "t", '"2020-01-01 00:00:00"'),
+    ("minValues", "m", '"1.25"'),
+    ("minValues", "q", "[]"),
+    ("nullCount", "q", "9"),
+    ("nullCount", "id", "null"),
+]
+
+
+def with_statistics(folder: Path, kind: str, column: str, value: str) -> Path:
+    """A table of delta-rs whose statistics have one value more, or another one."""
+    when = [datetime(2020, 1, day, tzinfo=timezone.utc) for day in (1, 2, 3)]
+    written = pa.table(
+        {
+            "id": [1, 2, 3],
+            "d": [moment.date() for moment in when],
+            "t": when,
+            "m": pa.array([Decimal("1.25"), Decimal("2.25"), Decimal("3.25")], pa.decimal128(5, 2)),
+            "b": [True, False, True],
+            "x": [{"y": 1}, {"y": 2}, {"y": 3}],
+        }
+    )
+    deltalake.write_deltalake(folder, written)
+    lines = [json.loads(line) for line in entry(folder, 0).read_text().splitlines()]
+    for added in (line["add"] for line in lines if "add" in line):
+        statistics = json.loads(added["stats"])
+        statistics[kind][column] = json.loads(value)
+        added["stats"] = json.dumps(statistics)
+    entry(folder, 0).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+def rows_of_delta_rs(folder: Path) -> list[int] | None:
+    """The rows that a filter of delta-rs finds; `None` where it can't open the table."""
+    try:
+        query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(folder))
+        return sorted(pa.table(query.execute("SELECT id FROM t WHERE id >= 2").read_all())["id"].to_pylist())
+    except deltalake.exceptions.DeltaError:
+        return None
+
+
+@pytest.mark.parametrize(("kind", "column", "value"), MISFITS)
+def test_statistics_that_do_not_fit_their_columns_are_named(tmp_path: Path, kind: str, column: str, value: str) -> None:
+    folder = with_statistics(tmp_path / "table", kind, column, value)
+    (finding,) = lr.Table(folder).verify().findings
+    assert finding.subject == "statistics"
+    assert MISFITS[kind, column, value] in finding.problem
+    assert lr.scan(folder, where="id >= 2").to_arrow()["id"].to_pylist() == [2, 3]
+    # Rewritten by lakerace, the file has statistics that others read.
+    lr.Table(folder).compact(sort_by="id")
+    assert rows_of_delta_rs(folder) == [2, 3]
+    assert lr.Table(folder).verify().sound
+
+
+@pytest.mark.parametrize(("kind", "column", "value"), FITS)
+def test_statistics_of_another_form_are_sound(tmp_path: Path, kind: str, column: str, value: str) -> None:
+    folder = with_statistics(tmp_path / "table", kind, column, value)
+    assert rows_of_delta_rs(folder) == [2, 3]
+    assert lr.Table(folder).verify(deep=True).findings == []

@@ -16,6 +16,7 @@ mod orphans;
 mod restored_entry;
 mod state;
 mod statistics;
+mod statistics_defects;
 
 use lakerace_io::address_space::memory_within;
 use lakerace_io::memory_limit::check_memory;
@@ -110,6 +111,11 @@ pub fn verify(table: &Table, options: &VerifyOptions) -> Result<Verified> {
         let place = format!("{}: version {}", table.location(), snapshot.version());
         let problem = format!("readers see a state that differs from that of the log's entries: {problem}");
         verified.findings.push(Finding::new(Subject::Entry, place, problem, "restore the log from a backup"));
+    }
+    let (_, defects) = statistics_defects::list(&snapshot)?;
+    for defect in defects.iter().filter(|defect| !log.unsound_statistics.contains(&defect.path)) {
+        let (place, version) = (table.location(), snapshot.version());
+        verified.findings.push(Finding::of_statistics(place, version, defect));
     }
     let CheckedFiles { sound, rows, vectors } = data_files::check(&snapshot, &mut verified.findings)?;
     (verified.files, verified.vectors, verified.rows) = (snapshot.files()?.files.len() as u64, vectors, rows);

@@ -15,7 +15,9 @@ use lakerace_io::{Error, Object, Result};
 
 use crate::kernel::error::from_kernel;
 use crate::log::json_object::JsonObject;
+use crate::snapshot::columns::TableColumns;
 use crate::snapshot::partitions::Partitions;
+use crate::snapshot::statistics::misfit::misfit;
 use crate::snapshot::statistics::validity;
 use crate::{Snapshot, Table};
 
@@ -73,11 +75,20 @@ pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
     list_with(snapshot, |_| {})
 }
 
-/// Reads the log like [`list`]; also returns the paths of the files whose statistics are no JSON.
-pub(crate) fn list_checked(snapshot: &Snapshot) -> Result<(TableFiles, Vec<(String, String)>)> {
-    let mut damaged = Vec::new();
-    let files = list_with(snapshot, |rows| damaged.extend(rows.damaged_statistics()))?;
-    Ok((files, damaged))
+/// Statistics of a file that are not valid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StatisticsDefect {
+    /// The file's path, as the log has it.
+    pub path: String,
+    /// The reason, after the words "the statistics".
+    pub reason: String,
+}
+
+/// Reads the log like [`list`]; also returns the statistics that are not valid.
+pub(crate) fn list_checked(snapshot: &Snapshot) -> Result<(TableFiles, Vec<StatisticsDefect>)> {
+    let mut defects = Vec::new();
+    let files = list_with(snapshot, |rows| defects.extend(rows.statistics_defects(snapshot.columns())))?;
+    Ok((files, defects))
 }
 
 fn list_with(snapshot: &Snapshot, mut look: impl FnMut(&FileRows<'_>)) -> Result<TableFiles> {
@@ -185,12 +196,16 @@ impl<'a> FileRows<'a> {
         })
     }
 
-    /// The paths of the files whose statistics are not valid, and the defects.
-    fn damaged_statistics(&self) -> Vec<(String, String)> {
-        let columns = (self.batch.column_by_name("path"), self.batch.column_by_name("stats"));
-        let (Some(paths), Some(texts)) = columns else { return Vec::new() };
-        let defects = (0..self.batch.num_rows()).filter_map(|row| Some((row, validity::defect(text(texts, row)?)?)));
-        defects.filter_map(|(row, defect)| Some((text(paths, row)?.to_owned(), defect))).collect()
+    /// The statistics that are not valid.
+    fn statistics_defects(&self, columns: &TableColumns) -> Vec<StatisticsDefect> {
+        let (paths, texts) = (self.batch.column_by_name("path"), self.batch.column_by_name("stats"));
+        let (Some(paths), Some(texts)) = (paths, texts) else { return Vec::new() };
+        let defect = |row| {
+            let stated = text(texts, row)?;
+            let reason = validity::defect(stated).or_else(|| misfit(stated, columns.logical(), columns.stored()))?;
+            Some(StatisticsDefect { path: text(paths, row)?.to_owned(), reason })
+        };
+        (0..self.batch.num_rows()).filter_map(defect).collect()
     }
 
     fn append(self, snapshot: &Snapshot, partitions: &[(Field, String)], files: &mut Vec<TableFile>) -> Result<()> {

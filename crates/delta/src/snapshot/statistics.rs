@@ -1,7 +1,9 @@
 //! The log's statistics of the values in a file.
 
+use std::cmp::Ordering;
+
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::datatypes::{DataType, Fields, Int64Type};
 use lakerace_format::predicate::{Bounds, ColumnRef, ColumnStatistics, Value};
 
 use super::columns::TableColumns;
@@ -9,6 +11,7 @@ use super::files::TableFile;
 
 pub(crate) mod imprecise;
 pub(crate) mod lenient;
+pub(crate) mod misfit;
 pub(crate) mod validity;
 
 /// The statistics of one file.
@@ -26,6 +29,30 @@ impl FileStatistics<'_> {
             array = array.as_struct_opt()?.column_by_name(name)?.clone();
         }
         Some((array, *row))
+    }
+
+    /// The first column, or field of a struct column, whose minimum is above its maximum, by more than writers are imprecise.
+    pub(crate) fn reversed_column(&self) -> Option<String> {
+        self.reversed_field(self.columns.logical().fields(), &mut Vec::new())
+    }
+
+    fn reversed_field(&self, fields: &Fields, path: &mut Vec<String>) -> Option<String> {
+        fields.iter().find_map(|field| {
+            path.push(field.name().clone());
+            let found = match field.data_type() {
+                DataType::Struct(inner) => self.reversed_field(inner, path),
+                data_type => self.is_reversed(path, data_type).then(|| path.join(".")),
+            };
+            path.pop();
+            found
+        })
+    }
+
+    fn is_reversed(&self, path: &[String], data_type: &DataType) -> bool {
+        let Some(stored) = self.columns.stored_path(path) else { return false };
+        let min = self.bound("minValues", &stored, data_type).and_then(|min| imprecise::at_least(min, data_type));
+        let max = self.bound("maxValues", &stored, data_type).and_then(|max| imprecise::at_most(max, data_type));
+        min.zip(max).is_some_and(|(min, max)| min.compare(&max).is_some_and(Ordering::is_gt))
     }
 
     fn bound(&self, kind: &str, path: &[&str], data_type: &DataType) -> Option<Value> {

@@ -3,22 +3,23 @@
 use lakerace_io::{Error, Result};
 
 use super::state::VersionState;
+use super::statistics_defects;
 use crate::log::files::{LogFile, LogFileKind};
 use crate::protocol::writable;
-use crate::snapshot::files::list_checked;
+use crate::snapshot::files::StatisticsDefect;
 use crate::{Snapshot, Table};
 
-/// Reads the state in the checkpoint of a version, and the paths and defects of statistics that are not valid. If the checkpoint
-/// can't be read, no other file is used in its place.
-pub(super) fn read(table: &Table, version: u64) -> Result<(VersionState, Vec<(String, String)>)> {
+/// Reads the state in the checkpoint of a version, and the statistics that are not valid. If the checkpoint can't be read,
+/// no other file is used in its place.
+pub(super) fn read(table: &Table, version: u64) -> Result<(VersionState, Vec<StatisticsDefect>)> {
     let fresh = table.distrusting(&[])?;
     let kernel = fresh.build_once(Some(version))?;
     if kernel.log_segment().checkpoint_version != Some(version) {
         return Err(Error::corrupt("readers ignore it"));
     }
     let snapshot = Snapshot::new(fresh, kernel)?;
-    let (listed, damaged) = list_checked(&snapshot)?;
-    Ok((VersionState::from_snapshot(&snapshot, &listed.files), damaged))
+    let (listed, defects) = statistics_defects::list(&snapshot)?;
+    Ok((VersionState::from_snapshot(&snapshot, &listed.files), defects))
 }
 
 /// Writes the checkpoint of a version again from the entries and older checkpoints. Its files are removed first:

@@ -5,6 +5,7 @@ use lakerace_io::option::{REPAIR, VERIFY_TABLE};
 use serde::{Serialize, Serializer};
 
 use super::fix::TableRepair;
+use crate::snapshot::files::StatisticsDefect;
 
 /// The part of a table that is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +88,14 @@ impl Finding {
         let advice = error.advice_text().unwrap_or("restore the file from a backup");
         let place = error.location().map_or(place, str::to_owned);
         Self::new(subject, place, error.message(), advice)
+    }
+
+    /// Statistics of a version that are not valid.
+    pub(super) fn of_statistics(place: &str, version: u64, defect: &StatisticsDefect) -> Self {
+        let StatisticsDefect { path, reason } = defect;
+        let problem = format!("the statistics that version {version} has of {path:?} {reason}");
+        let advice = "restore it from a backup, or let compact rewrite the file: filters can't prune it";
+        Self::new(Subject::Statistics, place.to_owned(), problem, advice)
     }
 
     /// Lets it be repaired.

@@ -22,6 +22,7 @@ use crate::log::entry;
 use crate::log::files::{self as log_files, LogFile, LogFileKind};
 use crate::maintain::vacuum::vector_path;
 use crate::paths::LOG;
+use crate::snapshot::files::StatisticsDefect;
 
 /// Requests for entries in flight.
 const READERS: usize = 16;
@@ -40,6 +41,8 @@ pub(super) struct LogCheck {
     pub state: Option<VersionState>,
     /// Files that the entries name.
     pub named: HashSet<Path>,
+    /// Paths of files whose statistics are among the findings.
+    pub unsound_statistics: HashSet<String>,
     /// By name, the copies of entries that are not used, and why.
     pub unused_copies: BTreeMap<String, String>,
 }
@@ -189,8 +192,7 @@ impl LogReplay<'_> {
         }
         self.note_other_copies(version, &name, &bytes)?;
         self.note_misfits(&name, &actions);
-        let defects = actions.added.iter().filter_map(|file| Some((&*file.path, file.statistics.defect.as_deref()?)));
-        self.note_statistics(&self.url(&name), version, defects);
+        self.note_statistics(&self.url(&name), version, actions.statistics_defects());
         let is_proven = matched == Some(true) || (matched.is_none() && is_counted(&bytes));
         self.note_names(&actions);
         self.hypotheses.iter_mut().for_each(|hypothesis| hypothesis.state.apply(&actions, is_proven));
@@ -215,13 +217,12 @@ impl LogReplay<'_> {
         }
     }
 
-    /// Notes files of a version whose statistics are not valid: their paths, and the defects.
-    fn note_statistics<'b>(&mut self, place: &str, version: u64, damaged: impl Iterator<Item = (&'b str, &'b str)>) {
-        self.check.findings.extend(damaged.map(|(path, defect)| {
-            let problem = format!("the statistics that version {version} has of {path:?} {defect}");
-            let advice = "restore it from a backup, or let compact rewrite the file: filters can't prune it";
-            Finding::new(Subject::Statistics, place.to_owned(), problem, advice)
-        }));
+    /// Notes statistics of a version that are not valid.
+    fn note_statistics(&mut self, place: &str, version: u64, defects: Vec<StatisticsDefect>) {
+        for defect in defects {
+            self.check.findings.push(Finding::of_statistics(place, version, &defect));
+            self.check.unsound_statistics.insert(defect.path);
+        }
     }
 
     /// Copies of an entry that is whole and differs from them.
@@ -361,8 +362,8 @@ impl LogReplay<'_> {
         self.check.checkpoints += 1;
         let place = format!("{}: the checkpoint of version {version}", self.table.location());
         let read = match checkpoint::read(self.table, version) {
-            Ok((read, damaged)) => {
-                self.note_statistics(&place, version, damaged.iter().map(|(path, defect)| (&**path, &**defect)));
+            Ok((read, defects)) => {
+                self.note_statistics(&place, version, defects);
                 read
             }
             Err(error) if is_damage(&error) || error.kind() == ErrorKind::Internal => {

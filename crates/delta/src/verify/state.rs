@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::Snapshot;
 use crate::log::stated_files::StatedFiles;
-use crate::snapshot::files::TableFile;
+use crate::snapshot::files::{StatisticsDefect, TableFile};
 use crate::snapshot::statistics::validity;
 
 /// A line of an entry.
@@ -43,7 +43,7 @@ pub(super) struct LoggedStatistics {
     /// Its rows, as they count them.
     rows: Option<u64>,
     /// The reason why they are not valid.
-    pub defect: Option<String>,
+    defect: Option<String>,
 }
 
 /// The row count in the statistics of a file.
@@ -89,6 +89,14 @@ pub(super) struct EntryActions {
 }
 
 impl EntryActions {
+    /// The statistics of added files that are not valid.
+    pub fn statistics_defects(&self) -> Vec<StatisticsDefect> {
+        let defect = |file: &LoggedFile| {
+            Some(StatisticsDefect { path: file.path.clone(), reason: file.statistics.defect.clone()? })
+        };
+        self.added.iter().filter_map(defect).collect()
+    }
+
     /// The actions of an entry that was checked.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut actions = Self::default();

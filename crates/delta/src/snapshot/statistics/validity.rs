@@ -9,8 +9,8 @@ const BY_COLUMN: [&str; 3] = ["minValues", "maxValues", "nullCount"];
 
 /// The reason why a text is no statistics of the protocol, after the words "the statistics"; `None`: it is.
 ///
-/// An empty text is none: readers ignore it, but delta-rs can't merge into such a table, nor compact it. The types of
-/// bounds are not looked at.
+/// An empty text is none: readers ignore it, but delta-rs can't merge into such a table, nor compact it. `misfit` looks at
+/// the types of bounds.
 pub(crate) fn defect(text: &str) -> Option<String> {
     let Some(members) = JsonObject::parse(text) else { return Some("are no JSON object".to_owned()) };
     let statistics: Value = match serde_json::from_str(text) {
