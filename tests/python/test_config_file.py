@@ -269,6 +269,39 @@ def test_a_default_that_a_job_refuses_is_told_with_its_place(tmp_path: Path, par
     assert "comes from" not in refused.err
 
 
+def test_a_log_that_can_not_be_opened_is_told_with_its_place(tmp_path: Path, parquet: Path) -> None:
+    # A folder that is none, and a file that is no log.
+    for name in (f"{parquet}/log", str(parquet)):
+        env = written(tmp_path / "c.toml", f"[defaults]\nlog-file = '{name}'\n")
+        refused = run("schema", tmp_path, env=env)
+        assert f'the default "{name}" of --log-file comes from {tmp_path}/c.toml, line 2' in refused.err
+        refused = run("schema", tmp_path, "--log-file", name, env=env)
+        assert "--log-file: " in refused.err
+        assert "comes from" not in refused.err
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("log-file = 3", "log-file is a number, not a text"),
+        ("log-file = true", "log-file is true or false, not a text"),
+        ("log-format = 1.5", "log-format is a number, not a text"),
+        ("durability = false", "durability is true or false, not a text"),
+        ("io = 1", "io is a number, not a text"),
+        ("threads = true", "threads is true or false, not a number or a text"),
+        ("memory-limit = [1]", "memory-limit is a list, not a number or a text"),
+        ("retry-time = false", "retry-time is true or false, not a number or a text"),
+        ("quiet = 1", "quiet is a number, not true or false"),
+        ('verbose = "2"', "verbose is a text, not a number, true or false"),
+    ],
+)
+def test_defaults_of_another_kind_are_refused(tmp_path: Path, parquet: Path, text: str, problem: str) -> None:
+    env = written(tmp_path / "c.toml", f"[defaults]\n{text}\n")
+    error = run("scan", parquet, "--count", "--json", env=env).error
+    assert (error["place"], error["exit_code"]) == (f"{tmp_path / 'c.toml'}, line 2", 2)
+    assert problem in error["message"]
+
+
 def test_a_default_that_only_some_commands_take_is_an_error_of_the_others(tmp_path: Path, parquet: Path) -> None:
     env = {"LAKERACE_DURABILITY": "off"}
     of_file = written(tmp_path / "c.toml", '[defaults]\ndurability = "off"\n')

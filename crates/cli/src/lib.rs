@@ -91,7 +91,7 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
     let checked = log_file.map_or(Ok(()), |file| places::check_log_file(&cli.command, file));
     let log = match checked.and_then(|()| log::start(&cli.global.log, args)) {
         Ok(log) => log,
-        Err(error) => return failure::report(&error, wants_json),
+        Err(error) => return failure::report(&defaults::with_origins(error, &defaults), wants_json),
     };
     let code = match dispatch(cli, host) {
         Ok(code) => code,

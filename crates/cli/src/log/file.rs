@@ -17,7 +17,14 @@ const TARGETS: &str = "lakerace";
 
 /// Opens a file for the lines of a log. A file that has other content is refused. Devices and pipes are taken as they are.
 pub(super) fn opened(path: &Path) -> Result<File> {
-    let failed = |error: io::Error| Error::from(error).at(path.display());
+    let failed = |error: io::Error| {
+        let error = Error::from(error);
+        let named = Error::new(error.kind(), format!("{LOG_FILE}: {}", error.message())).at(path.display());
+        match error.advice_text() {
+            Some(advice) => named.advice(advice),
+            None => named,
+        }
+    };
     // Other processes may append to the file, too.
     let file = OpenOptions::new().append(true).create(true).open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;

@@ -165,12 +165,27 @@ impl ConfigParser<'_> {
                 None => self.unknown(at, "option", &name, &default_names()),
             });
         };
-        let needs_flag = option.kind == ValueKind::Flag && option.id != VERBOSE.id;
-        if needs_flag && value.get_ref().as_bool().is_none() {
-            let what = format!("{} is {}, not true or false", key.get_ref(), kind_of(value.get_ref()));
-            return Err(self.wrong(at, what));
-        }
+        self.check_kind(option, key, value)?;
         Ok(DefaultEntry { option, value: self.scalar(key, value)?, line: self.line(at) })
+    }
+
+    /// Refuses a value of a kind that an option never has. The command checks the value itself.
+    fn check_kind(&self, option: &OptionDefinition, key: &Key<'_>, value: &Value<'_>) -> Result<()> {
+        let (found, at) = (value.get_ref(), value.span().start);
+        let is_number = matches!(found, DeValue::Integer(_) | DeValue::Float(_));
+        let (is_text, is_flag) = (matches!(found, DeValue::String(_)), matches!(found, DeValue::Boolean(_)));
+        let (fits, wanted) = match option.kind {
+            // The number of times that it is given.
+            _ if option.id == VERBOSE.id => (is_number || is_flag, "a number, true or false"),
+            ValueKind::Flag => (is_flag, "true or false"),
+            ValueKind::Text | ValueKind::Choice => (is_text, "a text"),
+            _ => (is_number || is_text, "a number or a text"),
+        };
+        if fits {
+            return Ok(());
+        }
+        let wrong = self.wrong(at, format!("{} is {}, not {wanted}", key.get_ref(), kind_of(found)));
+        Err(if wanted.ends_with("a text") { wrong.advice(QUOTES) } else { wrong })
     }
 
     /// The text of a text, a number, or of true and false.
