@@ -397,7 +397,8 @@ class Table(ReadableRows):
             >>> [entry.version for entry in lr.Table("lake/orders").history()]
             [1, 0]
         """
-        told = _lakerace.history(self._location, limit, with_job({"storage_options": self._storage_options}))
+        options = {"limit": limit, "storage_options": self._storage_options}
+        told = _lakerace.history(self._location, with_job(options))
         return [Version(**{**entry, "timestamp": _time(entry["timestamp"])}) for entry in told]
 
     def changes(self, first: int, last: int | None = None) -> ArrowStream:
@@ -422,7 +423,8 @@ class Table(ReadableRows):
             >>> sorted(polars.DataFrame(table.changes(2))["_change_type"])
             ['insert', 'update_postimage', 'update_preimage']
         """
-        return _lakerace.changes(self._location, first, last, {"storage_options": self._storage_options})
+        options = {"first": first, "last": last, "storage_options": self._storage_options}
+        return _lakerace.changes(self._location, options)
 
     def alter(
         self,

@@ -158,6 +158,28 @@ def test_wrong_arguments() -> None:
         lr.scan("x.parquet", nonsense=1)  # type: ignore[call-arg]
 
 
+@pytest.mark.parametrize("number", [-1, 1 << 64, -(1 << 80)])
+def test_numbers_out_of_range_are_errors_of_their_option(tmp_path: Path, parquet: Path, number: int) -> None:
+    least = {"threads": 1, "batch_rows": 1, "max_requests_in_flight": 1, "infer_rows": 1, "limit": 0, "skip_rows": 0}
+    for name, first in least.items():
+        with pytest.raises(lr.UsageError, match=f"{name}: must be a whole number from {first} to {(1 << 64) - 1}"):
+            lr.scan(parquet, **{name: number})  # type: ignore[arg-type]
+    for name in ("prefetch_size", "max_request_size"):
+        with pytest.raises(lr.UsageError, match=f"{name}: must be a whole number from 0"):
+            lr.scan(parquet, **{name: number})  # type: ignore[arg-type]
+    for name in ("row_group_rows", "row_group_bytes", "file_bytes", "memory_limit"):
+        with pytest.raises(lr.UsageError, match=f"{name}: must be a whole number from [01] to"):
+            lr.copy(parquet, tmp_path / "a.parquet", **{name: number})  # type: ignore[arg-type]
+    with pytest.raises(lr.UsageError, match="parts: must be a whole number from 1 to 4294967295"):
+        lr.tpch(tmp_path / "tpch", sf=0.001, parts=number)
+    lr.copy(parquet, f"delta:{tmp_path}/table")
+    with pytest.raises(lr.UsageError, match="limit: must be a whole number"):
+        lr.Table(tmp_path / "table").history(limit=number)
+    for versions in [(number,), (0, number)]:
+        with pytest.raises(lr.UsageError, match=r"(first|last): must be a whole number"):
+            lr.Table(tmp_path / "table").changes(*versions)
+
+
 def test_classes_of_errors(parquet: Path, tmp_path: Path) -> None:
     with pytest.raises(lr.NotFoundError) as missing:
         lr.scan(tmp_path / "missing.parquet")

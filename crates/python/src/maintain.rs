@@ -156,17 +156,13 @@ pub(crate) fn verify(py: Python<'_>, table: String, options: Bound<'_, PyDict>) 
 
 /// The versions of a table, as a list of dicts.
 #[pyfunction]
-pub(crate) fn history(
-    py: Python<'_>,
-    table: String,
-    limit: Option<usize>,
-    options: Bound<'_, PyDict>,
-) -> PyResult<Py<PyAny>> {
+pub(crate) fn history(py: Python<'_>, table: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);
     let storage = keywords.storage()?;
     let job = keywords.job(RangeOptions::default())?;
     keywords.check_places(&JobPlaces::default().reads_table(&table), job.options())?;
     let payer = job.clone();
+    let limit = keywords.number("limit")?.map(|limit| limit as usize);
     let told = interrupt::run(py, &job, move || lakerace::history(&table, limit, &storage, &payer))?;
     convert::to_python(py, &told)
 }
@@ -260,18 +256,13 @@ pub(crate) fn restore(py: Python<'_>, table: String, at: String, options: Bound<
 
 /// The changes of a table's rows, as a stream.
 #[pyfunction]
-pub(crate) fn changes(
-    py: Python<'_>,
-    table: String,
-    from: u64,
-    to: Option<u64>,
-    options: Bound<'_, PyDict>,
-) -> PyResult<Stream> {
+pub(crate) fn changes(py: Python<'_>, table: String, options: Bound<'_, PyDict>) -> PyResult<Stream> {
     let keywords = Keywords::new(options);
     let storage = keywords.storage()?;
     let job = keywords.job(RangeOptions::default())?;
     keywords.check_places(&JobPlaces::default().reads_table(&table), job.options())?;
     let payer = job.clone();
+    let (from, to) = (keywords.number("first")?.unwrap_or(0), keywords.number("last")?);
     let batches = interrupt::run(py, &job, move || lakerace::changes(&table, from, to, &storage, &payer))?;
     Ok(Stream::new(batches, job))
 }

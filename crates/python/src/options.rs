@@ -9,7 +9,7 @@ use lakerace::{
     VerifyOptions, WriteMode, WriteOptions, parse_bytes, parse_duration,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyInt, PyString};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -31,7 +31,14 @@ where
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if !value.is_instance_of::<PyString>() {
-            return value.extract().map(Self).map_err(Into::into);
+            return match value.extract() {
+                Ok(bytes) => Ok(Self(bytes)),
+                Err(_) if value.is_instance_of::<PyInt>() => {
+                    let error = Error::usage(format!("{} is not a number of bytes of this option", value.str()?));
+                    Err(errors::raised(value.py(), &error))
+                }
+                Err(error) => Err(error.into()),
+            };
         }
         let text: String = value.extract()?;
         let bytes = parse_bytes(&text).and_then(|bytes| {
@@ -92,8 +99,26 @@ impl<'py> Keywords<'py> {
     fn bytes(&self, name: &str) -> PyResult<Option<u64>> {
         match self.0.get_item(name)? {
             Some(value) if value.is_instance_of::<PyString>() => self.parsed(name, parse_bytes),
-            _ => self.get(name),
+            _ => self.whole(name, 0, u64::MAX),
         }
+    }
+
+    /// A whole number from `least` to `most`.
+    fn whole(&self, name: &str, least: u64, most: u64) -> PyResult<Option<u64>> {
+        let Some(value) = self.get::<Bound<'py, PyAny>>(name)? else { return Ok(None) };
+        match value.extract::<u64>() {
+            Ok(number) if (least..=most).contains(&number) => Ok(Some(number)),
+            Err(_) if !value.is_instance_of::<PyInt>() => self.get(name),
+            _ => {
+                let error = Error::usage(format!("must be a whole number from {least} to {most}"));
+                Err(errors::raised(self.0.py(), &error.at(name)))
+            }
+        }
+    }
+
+    /// A number of things, or of a version.
+    pub(crate) fn number(&self, name: &str) -> PyResult<Option<u64>> {
+        self.whole(name, 0, u64::MAX)
     }
 
     /// Bytes above 0.
@@ -106,10 +131,7 @@ impl<'py> Keywords<'py> {
 
     /// A whole number above 0.
     fn positive(&self, name: &str) -> PyResult<Option<usize>> {
-        match self.get::<usize>(name)? {
-            Some(0) => Err(errors::raised(self.0.py(), &Error::usage("must be above 0").at(name))),
-            number => Ok(number),
-        }
+        Ok(self.whole(name, 1, usize::MAX as u64)?.map(|number| number as usize))
     }
 
     /// A job with the limits that these keywords set, over these defaults.
@@ -174,7 +196,7 @@ impl<'py> Keywords<'py> {
             filter: self.get("where")?,
             order_by: self.get("order_by")?,
             memory_bytes: self.positive_bytes("memory_limit")?,
-            limit: self.get("limit")?,
+            limit: self.number("limit")?,
             at: self.at("at")?,
             batch_rows: self.positive("batch_rows")?,
             format: self.parsed("format", str::parse)?,
@@ -183,7 +205,7 @@ impl<'py> Keywords<'py> {
                 infer_rows: self.positive("infer_rows")?,
                 on_bad_row: self.parsed("on_bad_row", parse_choice::<OnBadRow>)?.unwrap_or_default(),
                 header: self.get("header")?,
-                skip_rows: self.get("skip_rows")?.unwrap_or(0),
+                skip_rows: self.number("skip_rows")?.unwrap_or(0) as usize,
                 comment: self.get("comment")?,
                 date_format: self.get("date_format")?,
                 timestamp_format: self.get("timestamp_format")?,
@@ -210,7 +232,7 @@ impl<'py> Keywords<'py> {
             key: self.texts("key")?.unwrap_or_default(),
             second: ReadOptions { at: self.at("second_at")?, ..first.clone() },
             first,
-            limit: self.get("limit")?,
+            limit: self.number("limit")?,
             is_summary: self.get("summary")?.unwrap_or(false),
             memory_bytes: self.positive_bytes("memory_limit")?,
         })
@@ -325,10 +347,10 @@ impl<'py> Keywords<'py> {
         Ok(TpchOptions {
             scale,
             tables,
-            refresh: self.get("refresh")?,
+            refresh: self.whole("refresh", 0, u32::MAX.into())?.map(|number| number as u32),
             format: self.parsed("format", str::parse)?.unwrap_or(TpchFormat::Files(&PARQUET)),
             mode: self.parsed("mode", str::parse)?,
-            parts: self.get("parts")?.unwrap_or(1),
+            parts: self.whole("parts", 1, u32::MAX.into())?.unwrap_or(1) as u32,
             memory_bytes: self.positive_bytes("memory_limit")?,
             copy: CopyOptions {
                 read: ReadOptions { storage: self.storage()?, ..ReadOptions::default() },
