@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 import xlsxwriter
 from conftest import TIMEOUT_SECONDS, command, ok, run
-from workbooks import HEADER, ROWS, WRITERS, by_openpyxl, by_xlsxwriter, read_by_openpyxl
+from workbooks import DAY, HEADER, ROWS, WRITERS, by_openpyxl, by_xlsxwriter, read_by_openpyxl
 
 import lakerace as lr
 
@@ -209,6 +209,26 @@ def test_folders_and_globs_are_one_table(tmp_path: Path) -> None:
     by_openpyxl(tmp_path / "d/year=2024/2.xlsx", [["id", "y"], [1, 2]])
     with pytest.raises(lr.InvalidInputError, match=r"2\.xlsx.*the header has a column .y."):
         lr.scan(tmp_path / "d").to_arrow()
+
+
+def test_types_are_those_of_the_first_workbook_with_rows(tmp_path: Path) -> None:
+    header = ["id", "price", "day", "name"]
+    rows: list[list[Any]] = [[1, 1.5, DAY, "a"], [2, None, DAY, "b"]]
+    (tmp_path / "d").mkdir()
+    (tmp_path / "e").mkdir()
+    for number, some in enumerate([[], [], rows, [[3, 4, DAY, "c"]]]):
+        by_openpyxl(tmp_path / f"d/{number}.xlsx", [header, *some])
+    scan = lr.scan(tmp_path / "d")
+    expected = pa.table(
+        {"id": [1, 2, 3], "price": [1.5, None, 4.0], "day": [DAY] * 3, "name": ["a", "b", "c"]},
+        pa.schema([("id", pa.int64()), ("price", pa.float64()), ("day", pa.date32()), ("name", pa.string_view())]),
+    )
+    assert scan.to_arrow() == expected
+    assert lr.scan(tmp_path / "d", where="price > 2").to_arrow()["id"].to_pylist() == [3]
+    # Given types come first, and without any row all columns are texts.
+    assert lr.scan(tmp_path / "d", schema="id utf8").to_arrow()["id"].to_pylist() == ["1", "2", "3"]
+    by_openpyxl(tmp_path / "e/0.xlsx", [header])
+    assert set(map(str, lr.scan(tmp_path / "e").to_arrow().schema.types)) == {"string_view"}
 
 
 def test_a_pipe_is_read(tmp_path: Path) -> None:

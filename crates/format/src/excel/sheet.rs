@@ -99,6 +99,11 @@ pub(super) struct SheetTable {
 }
 
 impl SheetTable {
+    /// Returns true if rows follow the header.
+    pub fn has_rows(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
     /// Reads a sheet of a workbook.
     ///
     /// # Errors

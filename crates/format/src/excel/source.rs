@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use bytes::Bytes;
-use lakerace_io::{Error, Job, Object, Result, plan_requests};
+use lakerace_io::{Error, ErrorKind, Job, Object, Result, plan_requests};
 
 use self::rows::{ReadWork, SheetRows};
 use super::cell_arrays::BadValues;
@@ -41,7 +41,8 @@ pub(super) struct OwnColumn {
 
 /// Workbooks of the same columns, read as one table: a sheet of each.
 ///
-/// The columns, their order and their types are those of the first file. It stays in memory as long as the source; the
+/// The columns, their order and their types are those of the first file; if that has no rows, the types are those of the first one
+/// that has some. The first file stays in memory as long as the source; the
 /// others are read one after another. A file that lacks a column, or has another, is an error when the read comes to it.
 pub(crate) struct ExcelSource {
     objects: Vec<Object>,
@@ -87,7 +88,10 @@ impl ExcelSource {
             Some(given) if !sheet_options.has_header => given_columns(&given),
             given => {
                 let expected = csv.types.as_deref().map(parse_schema).transpose()?;
-                learnt_columns(&table, [given.as_ref(), expected.as_ref()])?
+                let all = if options.all.is_empty() { &objects } else { options.all };
+                let with_rows =
+                    if table.has_rows() { None } else { first_with_rows(all, &first_url, &sheet_options, job)? };
+                learnt_columns(&table, with_rows.as_ref(), [given.as_ref(), expected.as_ref()])?
             }
         };
         check_types(&fields, &own).map_err(|error| error.at(&first_url))?;
@@ -158,6 +162,20 @@ pub(super) fn read_table(bytes: &Bytes, url: &str, options: &SheetOptions, job: 
     SheetTable::read(&mut workbook, url, options, job)
 }
 
+/// The first workbook that has rows, other than the first of all. A workbook that can't be read has none: the read tells.
+fn first_with_rows(all: &[Object], first_url: &str, options: &SheetOptions, job: &Job) -> Result<Option<SheetTable>> {
+    for object in all.iter().filter(|object| object.url() != first_url) {
+        job.check()?;
+        let bytes = fetch(&mut object.clone());
+        match bytes.and_then(|bytes| read_table(&bytes, &object.url(), options, job)) {
+            Ok(table) if table.has_rows() => return Ok(Some(table)),
+            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
 /// The columns of a sheet without a header whose schema is given: column A is the first one.
 fn given_columns(given: &Schema) -> (Vec<Field>, Vec<OwnColumn>) {
     let column = |(position, field): (u32, &Arc<Field>)| {
@@ -167,8 +185,13 @@ fn given_columns(given: &Schema) -> (Vec<Field>, Vec<OwnColumn>) {
     (0..).zip(given.fields()).map(column).unzip()
 }
 
-/// The columns of a sheet. Given or expected types come first, and the other columns have inferred ones.
-fn learnt_columns(table: &SheetTable, known: [Option<&Schema>; 2]) -> Result<(Vec<Field>, Vec<OwnColumn>)> {
+/// The columns of a sheet. Given or expected types come first, and the other columns have inferred ones: where the sheet has no
+/// rows, those of another sheet.
+fn learnt_columns(
+    table: &SheetTable,
+    with_rows: Option<&SheetTable>,
+    known: [Option<&Schema>; 2],
+) -> Result<(Vec<Field>, Vec<OwnColumn>)> {
     let names = || table.columns.iter().map(|column| column.name.as_str());
     let [given, _] = known;
     if let Some(given) = given
@@ -182,7 +205,8 @@ fn learnt_columns(table: &SheetTable, known: [Option<&Schema>; 2]) -> Result<(Ve
         |name: &str| known.iter().find_map(|(schema, positions)| positions.of_name(name).map(|at| schema.field(at)));
     let columns = table.columns.iter().map(|column| {
         let stated = stated(&column.name);
-        let field = || Field::new(&column.name, column.kinds.data_type(), true);
+        let other = with_rows.and_then(|table| table.columns.iter().find(|other| other.name == column.name));
+        let field = || Field::new(&column.name, other.unwrap_or(column).kinds.data_type(), true);
         let origin = if stated.is_some() { ColumnTypeOrigin::Given } else { ColumnTypeOrigin::Inferred };
         let own = OwnColumn { name: column.name.clone(), is_named: column.is_named, position: column.position, origin };
         (stated.cloned().unwrap_or_else(field), own)
