@@ -545,3 +545,29 @@ def test_names_of_zones_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t\n2024-02-01 10:15:30 CET\n")
     with pytest.raises(lr.UsageError, match="has the name of a time zone, which does not give an offset"):
         lr.scan(tmp_path / "a.csv", timestamp_format="%Y-%m-%d %H:%M:%S %Z")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_bad_rows_of_packed_files_without_a_checksum_hint_at_damage(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a.{ending}.zst"
+    line = '{{"id": {0}, "name": "name {1}"}}\n' if ending == "jsonl" else "{0},name {1}\n"
+    text = ("" if ending == "jsonl" else "id,name\n") + "".join(line.format(i, i * i % 977) for i in range(3000))
+    # pyarrow packs without a checksum.
+    packed, told = zstd(text.encode()), 0
+    for at in range(0, len(packed), 61):
+        path.write_bytes(packed[:at] + bytes([packed[at] ^ 1 << at % 8]) + packed[at + 1 :])
+        try:
+            lr.scan(path).to_arrow()
+        except lr.CorruptDataError:
+            pass
+        except lr.InvalidInputError as error:
+            assert "the file is compressed without a checksum, so it may also be damaged" in str(error)
+            told += 1
+    assert told > 20
+    # Where there is a checksum, or no compression, the rows are those of the file.
+    broken = text.encode() + b"1,2,3\n"
+    for name, content in ((f"b.{ending}", broken), (f"b.{ending}.gz", gzip.compress(broken))):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(lr.InvalidInputError) as refused:
+            lr.scan(tmp_path / name).to_arrow()
+        assert "checksum" not in str(refused.value)

@@ -5,6 +5,7 @@
 mod block_reader;
 mod byte_order_mark;
 mod column_names;
+mod damage_hint;
 mod file_compression;
 mod float_digits;
 mod front;
@@ -27,6 +28,7 @@ pub(crate) use block_reader::{
 };
 pub(crate) use byte_order_mark::{BYTE_ORDER_MARK, without_byte_order_mark};
 pub(crate) use column_names::{header_names, made_up_names};
+pub(crate) use damage_hint::with_damage_hint;
 pub(crate) use file_compression::{COMPRESSION_FRONT_BYTES, FileCompression, xz_decoder};
 pub use float_digits::keeps_digits;
 pub(crate) use front::{MAX_SAMPLE_BYTES, read_front};

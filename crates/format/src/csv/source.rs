@@ -23,7 +23,7 @@ use crate::sequential_files::{
     learn_size, planned_files, selected_columns, sequential_info, sequential_plan, wanted_bytes,
 };
 use crate::suggestions::column_not_found;
-use crate::text::{BlockReader, text_requests};
+use crate::text::{BlockReader, text_requests, with_damage_hint};
 use crate::{
     Batches, ColumnOwners, Constants, CsvOptions, FieldPositions, InputFile, OnBadRow, Predicate, ReadPlan,
     ReadRequest, Source, SourceInfo,
@@ -98,7 +98,8 @@ impl CsvSource {
             given => {
                 let expected = options.types.as_deref().map(parse_schema).transpose()?;
                 let rows = options.infer_rows.unwrap_or(INFER_ROWS);
-                let (schema, origins, warning) = learn_schema(all, &rules, given.as_ref(), expected.as_ref(), rows)?;
+                let (schema, origins, warning) = learn_schema(all, &rules, given.as_ref(), expected.as_ref(), rows)
+                    .map_err(|error| with_damage_hint(error, all))?;
                 if let Some(warning) = warning.filter(|_| options.delimiter.is_none()) {
                     job.warn(&warning);
                 }
@@ -231,7 +232,9 @@ impl Source for CsvSource {
         };
         let batch_rows = plan.request.batch_rows.unwrap_or(BATCH_ROWS).max(1);
         let reader = CsvBatches::start(work, input, chain, plan.request.limit, batch_rows);
-        Ok(Batches::new(Arc::clone(&plan.schema), reader))
+        let objects = self.objects.clone();
+        let rows = reader.map(move |batch| batch.map_err(|error| with_damage_hint(error, &objects)));
+        Ok(Batches::new(Arc::clone(&plan.schema), rows))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::schema_text::parse_schema;
 use crate::sequential_files::{
     SequentialFile, learn_size, planned_files, selected_columns, sequential_info, sequential_plan, wanted_bytes,
 };
-use crate::text::{BlockReader, pool_options, text_requests};
+use crate::text::{BlockReader, pool_options, text_requests, with_damage_hint};
 use crate::{
     Batches, ColumnOwners, Constants, CsvOptions, Expr, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
     SourceInfo,
@@ -88,7 +88,8 @@ impl JsonLinesSource {
         let expected = options.types.as_deref().map(parse_schema).transpose()?;
         let known = StatedTypes::new(given.as_ref(), expected.as_ref());
         let all = if all.is_empty() { &objects } else { all };
-        let LearntTypes { schema, origins, mixed } = learn_schema(all, &known, &constants, layout, options)?;
+        let LearntTypes { schema, origins, mixed } =
+            learn_schema(all, &known, &constants, layout, options).map_err(|error| with_damage_hint(error, all))?;
         // Types that can't be read are reported before the read.
         ObjectColumns::new(schema.fields(), &origins, "", ExtraFields::Refused)?;
         let fields = with_place_fields(schema.fields().to_vec(), constants.iter().flatten());
@@ -236,6 +237,8 @@ impl Source for JsonLinesSource {
             is_done: false,
             job: self.job.clone(),
         };
+        let objects = self.objects.clone();
+        let rows = rows.map(move |batch| batch.map_err(|error| with_damage_hint(error, &objects)));
         Ok(Batches::new(Arc::clone(&plan.schema), rows))
     }
 }
