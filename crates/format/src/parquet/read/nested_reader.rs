@@ -43,7 +43,7 @@ impl NestedReader {
         let selection = (!is_whole).then(|| selection(&source.rows, rows));
         let stored = source.file.arrow.parquet_schema();
         let is_checked = leaves.iter().any(|leaf| is_checked(&source.file, *leaf));
-        let reader = guarded("the column", || {
+        let reader = guarded("its pages", || {
             if is_checked {
                 return CheckedGroup::new(source, root, bytes).reader(leaves, source.step_rows, selection);
             }
@@ -87,7 +87,7 @@ impl NestedReader {
     }
 
     fn decode(&mut self) -> Result<ArrayRef> {
-        let next = guarded("the column", || self.reader.next().transpose().map_err(ParquetError::from));
+        let next = guarded("its pages", || self.reader.next().transpose().map_err(ParquetError::from));
         let failure = lock(&self.failure).take();
         let batch = match (next, failure) {
             (Err(_), Some(failure)) => return Err(failure),
