@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -290,12 +291,116 @@ def test_filters_of_bytes_name_the_bytes_of_a_uuid(source: Path, tmp_path: Path,
         assert (refused.code, f"X'{digits}'" in refused.err) == (4, True)
 
 
-def test_uuids_are_compared_as_a_whole(source: Path) -> None:
-    for where in ("u LIKE '123e%'", "CAST(u AS text) = 'a'"):
-        with pytest.raises(
-            lr.InvalidInputError, match="compare it as a whole, with bytes such as X'00FF' or the text of a UUID"
-        ):
+def test_uuids_are_no_texts_without_a_cast(source: Path) -> None:
+    for where in ("u LIKE '123e%'", "lower(u) = 'a'"):
+        with pytest.raises(lr.InvalidInputError, match="text"):
             lr.scan(source, where=where)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        f"CAST(u AS varchar) = '{SEVENTH}'",
+        "u::text LIKE '%-00000000000_'",
+        "upper(CAST(u AS text)) LIKE '%00A'",
+        "concat(CAST(u AS text), '!') LIKE '%7!'",
+        "length(CAST(u AS text)) = 36 AND i < 20",
+        f"u = CAST('{SEVENTH}' AS uuid)",
+        f"u = CAST('{str(SEVENTH).upper()}' AS uuid)",
+        f"coalesce(u, CAST('{SEVENTH}' AS uuid)) = CAST('{SEVENTH}' AS uuid)",
+        f"CASE WHEN i < 10 THEN u ELSE s.x END = CAST('{SEVENTH}' AS uuid)",
+        f"coalesce(u, s.x) = '{SEVENTH}'",
+        f"CASE WHEN i < 10 THEN u ELSE s.x END IN ('{SEVENTH}', '{EIGHTH}')",
+        "TRY_CAST('abc' AS uuid) IS NULL AND i = 3",
+        "CAST(CAST(u AS text) AS uuid) = u AND i < 5",
+        "CAST(coalesce(u, s.x) AS text) = CAST(u AS text) AND i < 5",
+    ],
+)
+def test_casts(source: Path, copied: Path, condition: str) -> None:
+    wanted = duckdb.sql(f"SELECT i FROM '{source}' WHERE {condition} ORDER BY i").fetchall()
+    for path in (source, copied):
+        assert lr.scan(path, columns=["i"], where=condition).to_arrow()["i"].to_pylist() == [i for (i,) in wanted]
+
+
+def test_a_cast_constant_prunes_row_groups(copied: Path) -> None:
+    assert read_parts(copied, f"u = CAST('{SEVENTH}' AS uuid)") == 1
+
+
+def test_values_that_are_no_uuids_can_not_be_cast(source: Path) -> None:
+    for where in ("CAST(j AS uuid) IS NULL", "CAST('abc' AS uuid) = u", "CAST(X'00' AS uuid) = u"):
+        with pytest.raises(lr.InvalidInputError, match="a value can't be cast to uuid"):
+            lr.scan(source, where=where).count()
+    with pytest.raises(lr.InvalidInputError, match="can't be cast to uuid"):
+        lr.scan(source, where="CAST(i AS uuid) = u")
+    assert lr.scan(source, where="TRY_CAST(j AS uuid) IS NULL").count() == ROWS
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ("coalesce(u, s.x)", "UUID"),
+        ("coalesce(NULL, u)", "UUID"),
+        ("CASE WHEN i > 3 THEN u ELSE s.x END", "UUID"),
+        ("CASE WHEN i > 3 THEN u END", "UUID"),
+        ("CAST(CAST(u AS text) AS uuid)", "UUID"),
+        (f"CAST('{SEVENTH}' AS uuid)", "UUID"),
+        ("CAST(u AS text)", "VARCHAR"),
+    ],
+)
+def test_computed_columns_keep_the_type(source: Path, tmp_path: Path, column: str, kind: str) -> None:
+    path = tmp_path / "a.parquet"
+    lr.copy(source, path, columns=["i", f"{column} as v"])
+    assert types(path) == ["BIGINT", kind]
+    expected = duckdb.sql(f"SELECT i, {column} FROM '{source}' ORDER BY i").fetchall()
+    assert duckdb.sql(f"FROM '{path}' ORDER BY i").fetchall() == expected
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "jsonl", "json"])
+def test_text_is_read_as_uuids(source: Path, tmp_path: Path, ending: str) -> None:
+    path, back = tmp_path / f"a.{ending}", tmp_path / "back.parquet"
+    lr.copy(source, path, columns=["i", "u"], limit=50)
+    lr.copy(path, back, schema="i int64, u uuid")
+    assert types(back) == ["BIGINT", "UUID"]
+    assert duckdb.sql(f"FROM '{back}'").fetchall() == duckdb.sql(f"SELECT i, u FROM '{source}' LIMIT 50").fetchall()
+    assert lr.scan(path, schema="i int64, u uuid", where=f"u = '{SEVENTH}'").to_arrow()["i"].to_pylist() == [7]
+    with pytest.raises(lr.InvalidInputError, match=r"a\."):
+        lr.scan(path, schema="i uuid, u text").to_arrow()
+
+
+def test_lists_of_uuids_are_read_from_json(source: Path, tmp_path: Path) -> None:
+    path, back = tmp_path / "a.jsonl", tmp_path / "back.parquet"
+    lr.copy(source, path, columns=["l"], limit=5)
+    lr.copy(path, back, schema="l list(uuid)")
+    assert types(back) == ["UUID[]"]
+    assert duckdb.sql(f"FROM '{back}'").fetchall() == duckdb.sql(f"SELECT l FROM '{source}' LIMIT 5").fetchall()
+
+
+@pytest.mark.parametrize("form", ["stream", "file"])
+def test_dictionaries_of_uuids(tmp_path: Path, form: str) -> None:
+    ids = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0]), pa.array([SEVENTH, EIGHTH], pa.uuid()))
+    table = pa.table({"d": ids, "i": range(4)})
+    target = tmp_path / "a.parquet"
+    if form == "file":
+        with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+            writer.write_table(table)
+    lr.copy(table if form == "stream" else tmp_path / "a.arrow", target)
+    assert types(target) == ["UUID", "BIGINT"]
+    expected = [SEVENTH, EIGHTH, None, SEVENTH]
+    assert [u for u, _ in duckdb.sql(f"FROM '{target}'").fetchall()] == expected
+    assert pq.read_table(target)["d"].to_pylist() == expected
+    lr.copy(table if form == "stream" else tmp_path / "a.arrow", tmp_path / "a.csv")
+    texts = [line.split(",")[0] for line in (tmp_path / "a.csv").read_text().splitlines()[1:]]
+    assert texts == [str(SEVENTH), str(EIGHTH), "", str(SEVENTH)]
+
+
+def test_list_views_of_uuids_become_texts(tmp_path: Path) -> None:
+    ids = pa.array([SEVENTH, EIGHTH], pa.uuid())
+    for kind in (pa.ListViewArray, pa.LargeListViewArray):
+        # Rows that share elements, in any order.
+        views = kind.from_arrays([1, 0, 0], [1, 2, 0], ids)
+        lr.copy(pa.table({"l": views}), tmp_path / "a.jsonl", mode="overwrite")
+        rows = [json.loads(line)["l"] for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+        assert rows == [[str(EIGHTH)], [str(SEVENTH), str(EIGHTH)], []]
 
 
 def test_differences_have_uuids(source: Path, tmp_path: Path) -> None:

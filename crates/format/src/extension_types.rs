@@ -19,6 +19,16 @@ pub fn is_uuid(field: &Field) -> bool {
     *field.data_type() == DataType::FixedSizeBinary(16) && field.extension_type_name() == Some(UUID_EXTENSION)
 }
 
+/// Returns true if the values of a field are UUIDs, or indices of a dictionary of UUIDs.
+pub(crate) fn has_uuid_values(field: &Field) -> bool {
+    match field.data_type() {
+        DataType::Dictionary(_, values) => {
+            **values == DataType::FixedSizeBinary(16) && field.extension_type_name() == Some(UUID_EXTENSION)
+        }
+        _ => is_uuid(field),
+    }
+}
+
 /// Returns true if the values of a field are texts of JSON.
 pub(crate) fn is_json(field: &Field) -> bool {
     let is_text = match field.data_type() {
@@ -64,7 +74,8 @@ pub fn exported_schema(schema: &Schema) -> SchemaRef {
 fn exported_field(field: &FieldRef) -> FieldRef {
     let data_type = map_inner_fields(field.data_type(), exported_field).unwrap_or_else(|| field.data_type().clone());
     let mut exported = field.as_ref().clone().with_data_type(data_type);
-    if is_json(field) {
+    // Other libraries have the extension type on the values of a dictionary.
+    if is_json(field) || (has_uuid_values(field) && !is_uuid(field)) {
         for key in [EXTENSION_NAME, PARAMETERS] {
             exported.metadata_mut().remove(key);
         }

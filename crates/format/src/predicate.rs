@@ -40,7 +40,7 @@ mod value;
 use std::sync::Arc;
 
 use arrow::array::BooleanArray;
-use arrow::datatypes::{DataType, Schema};
+use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 use lakerace_io::Result;
 
@@ -75,6 +75,16 @@ impl ColumnRef {
     /// The name as a user writes it.
     pub fn name(&self) -> String {
         self.path.join(".")
+    }
+
+    /// The field in the schema that the filter was bound to.
+    fn field<'a>(&self, schema: &'a Schema) -> Option<&'a Field> {
+        let mut field = schema.fields().get(self.root)?;
+        for name in self.path.get(1..)? {
+            let DataType::Struct(fields) = field.data_type() else { return None };
+            field = fields.iter().find(|field| field.name() == name)?;
+        }
+        Some(field)
     }
 }
 

@@ -6,7 +6,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use lakerace_io::option::{COLUMNS, VERIFY};
 use lakerace_io::{Error, Result};
 
-use crate::extension_types::is_uuid;
+use crate::extension_types::has_uuid_values;
 use crate::nested_types::map_inner_fields;
 use crate::schema_text::{parse_schema, print_schema};
 use crate::{CsvOptions, FileFormat};
@@ -18,7 +18,7 @@ pub fn read_back_schema(schema: &Schema) -> Schema {
 }
 
 fn plain_field(field: &FieldRef) -> FieldRef {
-    let data_type = if is_uuid(field) { DataType::Utf8 } else { plain_type(field.data_type()) };
+    let data_type = if has_uuid_values(field) { DataType::Utf8 } else { plain_type(field.data_type()) };
     Arc::new(Field::new(field.name(), data_type, field.is_nullable()))
 }
 

@@ -6,7 +6,9 @@ use arrow::array::timezone::Tz;
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use lakerace_io::{Error, Result};
 
+use crate::extension_types::mark_uuid;
 use crate::nested_types::inner_fields;
+use crate::uuids::UUID_BYTES;
 
 /// Parses a schema: columns separated by commas, each a name, a type and an optional `not null`.
 ///
@@ -174,6 +176,7 @@ const SIMPLE: &[(&str, DataType)] = &[
     ("str", DataType::Utf8View),
     ("text", DataType::Utf8View),
     ("varchar", DataType::Utf8View),
+    (UUID, DataType::FixedSizeBinary(UUID_BYTES)),
     ("date32", DataType::Date32),
     ("date", DataType::Date32),
     ("date64", DataType::Date64),
@@ -181,6 +184,9 @@ const SIMPLE: &[(&str, DataType)] = &[
     ("large_binary", DataType::LargeBinary),
     ("binary_view", DataType::BinaryView),
 ];
+
+/// The type of UUIDs, which a field's metadata has.
+pub(crate) const UUID: &str = "uuid";
 
 /// The names of types that take arguments.
 const WITH_ARGUMENTS: &[&str] = &[
@@ -262,7 +268,7 @@ impl<'a> SchemaParser<'a> {
         self.skip_blanks();
         self.take(':');
         self.skip_blanks();
-        let data_type = self.data_type().map_err(|e| e.at(format!("column {name:?} of the schema")))?;
+        let field = self.typed_field(&name).map_err(|e| e.at(format!("column {name:?} of the schema")))?;
         let mut nullable = true;
         if self.take_word("not") {
             if !self.take_word("null") {
@@ -273,7 +279,17 @@ impl<'a> SchemaParser<'a> {
             // `NULL`, as in SQL, states the default.
             self.take_word("null");
         }
-        Ok(Field::new(name, data_type, nullable))
+        Ok(field.with_nullable(nullable))
+    }
+
+    /// A field of the type that follows.
+    fn typed_field(&mut self, name: &str) -> Result<Field> {
+        let start = self.position;
+        let mut field = Field::new(name, self.data_type()?, true);
+        if self.text[start..self.position].eq_ignore_ascii_case(UUID) {
+            mark_uuid(&mut field);
+        }
+        Ok(field)
     }
 
     fn name(&mut self) -> Result<String> {
@@ -367,22 +383,21 @@ impl<'a> SchemaParser<'a> {
                 DataType::Dictionary(Box::new(key), Box::new(self.data_type()?))
             }
             "map" => {
-                let key = self.data_type()?;
+                let key = self.typed_field("key")?;
                 next(self, ',')?;
                 self.skip_blanks();
-                let value = self.data_type()?;
-                let pair = vec![Field::new("key", key, false), Field::new("value", value, true)];
+                let pair = vec![key.with_nullable(false), self.typed_field("value")?];
                 DataType::Map(Arc::new(Field::new_struct("entries", pair, false)), false)
             }
             "fixed_size_list" => {
-                let item = Arc::new(Field::new_list_field(self.data_type()?, true));
+                let item = Arc::new(self.typed_field(Field::LIST_FIELD_DEFAULT_NAME)?);
                 next(self, ',')?;
                 self.skip_blanks();
                 let size = self.take_while(|c| c.is_ascii_digit()).parse().map_err(|_| wrong())?;
                 DataType::FixedSizeList(item, size)
             }
             _ => {
-                let item = Arc::new(Field::new_list_field(self.data_type()?, true));
+                let item = Arc::new(self.typed_field(Field::LIST_FIELD_DEFAULT_NAME)?);
                 match name {
                     "large_list" => DataType::LargeList(item),
                     "list_view" => DataType::ListView(item),

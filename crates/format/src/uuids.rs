@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray, RecordBatch, RecordBatchOptions, StringArray};
-use arrow::array::{StringBuilder, make_array};
+use arrow::array::{FixedSizeBinaryBuilder, StringBuilder, make_array};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use lakerace_io::{Error, Result};
 
-use crate::extension_types::is_uuid;
+use crate::extension_types::has_uuid_values;
 use crate::nested_types::{inner_fields, map_inner_fields, with_type};
+
+/// Bytes of a UUID.
+pub(crate) const UUID_BYTES: i32 = 16;
 
 /// Characters of a text.
 const TEXT_LENGTH: usize = 36;
@@ -72,7 +76,7 @@ pub(crate) fn schema_with_uuid_texts(schema: &Schema) -> SchemaRef {
 }
 
 fn field_with_texts(field: &FieldRef) -> FieldRef {
-    if is_uuid(field) {
+    if has_uuid_values(field) {
         return Arc::new(Field::new(field.name(), DataType::Utf8, field.is_nullable()));
     }
     let data_type = map_inner_fields(field.data_type(), field_with_texts);
@@ -80,8 +84,9 @@ fn field_with_texts(field: &FieldRef) -> FieldRef {
 }
 
 fn array_with_texts(array: &ArrayRef, field: &FieldRef) -> Result<ArrayRef, ArrowError> {
-    if is_uuid(field) {
-        return Ok(Arc::new(texts(array.as_fixed_size_binary())));
+    if has_uuid_values(field) {
+        let plain = cast(array, &DataType::FixedSizeBinary(UUID_BYTES))?;
+        return Ok(Arc::new(texts(plain.as_fixed_size_binary())));
     }
     let with_texts = field_with_texts(field);
     if Arc::ptr_eq(field, &with_texts) {
@@ -93,6 +98,50 @@ fn array_with_texts(array: &ArrayRef, field: &FieldRef) -> Result<ArrayRef, Arro
     let children = children.map(|child| child.map(|child| child.to_data())).collect::<Result<Vec<_>, _>>()?;
     let builder = data.into_builder().data_type(with_texts.data_type().clone()).child_data(children);
     Ok(make_array(builder.build()?))
+}
+
+/// The UUIDs in texts, or bytes that are UUIDs; null for others if `is_lenient`.
+///
+/// # Errors
+/// `Invalid` for a value that is none.
+pub(crate) fn uuids_of(array: &ArrayRef, is_lenient: bool) -> Result<ArrayRef> {
+    let is_bytes = !array.data_type().is_string();
+    let plain = if is_bytes { DataType::BinaryView } else { DataType::Utf8View };
+    let values = cast(array, &plain).map_err(Error::unexpected)?;
+    let mut ids = FixedSizeBinaryBuilder::with_capacity(values.len(), UUID_BYTES);
+    for row in (0..values.len()).map(|row| values.is_valid(row).then_some(row)) {
+        let Some(row) = row else {
+            ids.append_null();
+            continue;
+        };
+        let (id, shown) = match is_bytes {
+            true => {
+                let bytes = values.as_binary_view().value(row);
+                (
+                    Some(bytes.to_vec()).filter(|bytes| bytes.len() == UUID_BYTES as usize),
+                    format!("{} bytes", bytes.len()),
+                )
+            }
+            false => {
+                let text = values.as_string_view().value(row);
+                (uuid_bytes(text.trim()), format!("{text:?}"))
+            }
+        };
+        match id {
+            Some(id) => ids.append_value(id).map_err(Error::unexpected)?,
+            None if is_lenient => ids.append_null(),
+            None => {
+                return Err(Error::invalid(format!("a value can't be cast to uuid: {shown}"))
+                    .advice("use TRY_CAST, which returns null for values that don't fit"));
+            }
+        }
+    }
+    Ok(Arc::new(ids.finish()))
+}
+
+/// The texts of UUIDs.
+pub(crate) fn uuid_texts(ids: &ArrayRef) -> ArrayRef {
+    Arc::new(texts(ids.as_fixed_size_binary()))
 }
 
 fn texts(ids: &FixedSizeBinaryArray) -> StringArray {

@@ -1,14 +1,15 @@
 //! Batches of other libraries, by the Arrow C stream interface: each is checked when it arrives.
 
 use std::ffi::CStr;
+use std::sync::Arc;
 
 use arrow::array::ArrayData;
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 use arrow::record_batch::RecordBatch;
 use lakerace::{Batches, Error, ErrorKind, Result};
-use lakerace_format::{MAX_NESTING, check_nesting, checked_batch, nested_too_deep};
+use lakerace_format::{MAX_NESTING, check_nesting, checked_batch, map_inner_fields, nested_too_deep};
 use lakerace_io::panics;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -36,6 +37,30 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Batches> {
     Ok(Batches::new(schema, stream.map(move |batch| batch.map_err(|error| error.at(&place)))))
 }
 
+/// The schema with the extension types of dictionaries' values as those of the fields: in the C interface, the values have
+/// them.
+fn with_types_of_values(schema: &Schema, passed: &FFI_ArrowSchema) -> Schema {
+    let fields = schema.fields().iter().enumerate().map(|(at, field)| with_type_of_values(field, passed.child(at)));
+    Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone())
+}
+
+fn with_type_of_values(field: &FieldRef, passed: &FFI_ArrowSchema) -> FieldRef {
+    if let Some(values) = passed.dictionary() {
+        let mut field = field.as_ref().clone();
+        let notes = values.metadata().unwrap_or_default().into_iter();
+        for (key, value) in notes.filter(|(key, _)| key.starts_with("ARROW:extension:")) {
+            field.metadata_mut().insert(key, value);
+        }
+        return Arc::new(field);
+    }
+    let mut at = 0;
+    let data_type = map_inner_fields(field.data_type(), |inner| {
+        at += 1;
+        with_type_of_values(inner, passed.child(at - 1))
+    });
+    data_type.map_or_else(|| Arc::clone(field), |data_type| Arc::new(field.as_ref().clone().with_data_type(data_type)))
+}
+
 /// A stream that another library fills.
 struct ForeignStream {
     stream: FFI_ArrowArrayStream,
@@ -57,7 +82,7 @@ impl ForeignStream {
         if depth(&schema) > MAX_NESTING + 1 {
             return Err(nested_too_deep());
         }
-        let schema = panics::caught(|| Schema::try_from(&schema));
+        let schema = panics::caught(|| Schema::try_from(&schema).map(|parsed| with_types_of_values(&parsed, &schema)));
         let schema = schema.map_err(|_| Error::invalid("its schema can't be parsed"))?;
         let schema = schema.map_err(|error| Error::from_source(ErrorKind::Invalid, error))?;
         check_nesting(&schema)?;

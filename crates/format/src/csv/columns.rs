@@ -8,8 +8,11 @@ use arrow::array::types::{
     Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow::array::{ArrayRef, BooleanArray, BooleanBufferBuilder, NullArray, NullBufferBuilder, PrimitiveArray};
-use arrow::datatypes::{DataType, Field, TimeUnit};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, FixedSizeBinaryArray, NullArray, NullBufferBuilder,
+    PrimitiveArray,
+};
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Field, TimeUnit};
 use lakerace_io::option::SCHEMA;
 use lakerace_io::{Error, Result};
 
@@ -18,7 +21,9 @@ use super::fields::FieldTable;
 use super::other_column::{OtherColumn, usual_text};
 use super::text::{OffsetColumn, ViewColumn};
 use super::value_texts::ValueTexts;
+use crate::is_uuid;
 use crate::text::{infer, value};
+use crate::uuids::{UUID_BYTES, uuid_bytes};
 
 /// A column for a field of a schema, with room for approximately `rows` rows.
 ///
@@ -170,6 +175,7 @@ fn given_column(field: &Field, rows: usize) -> Result<Box<dyn CsvColumn>> {
         DataType::Timestamp(Millisecond, zone) => timestamp!(TimestampMillisecondType, zone),
         DataType::Timestamp(Microsecond, zone) => timestamp!(TimestampMicrosecondType, zone),
         DataType::Timestamp(Nanosecond, zone) => timestamp!(TimestampNanosecondType, zone),
+        DataType::FixedSizeBinary(_) if is_uuid(field) => Box::new(UuidColumn::new(rows)),
         DataType::Utf8View => Box::new(ViewColumn::new(rows)),
         DataType::Utf8 => Box::new(OffsetColumn::<i32>::new(rows)),
         DataType::LargeUtf8 => Box::new(OffsetColumn::<i64>::new(rows)),
@@ -179,6 +185,33 @@ fn given_column(field: &Field, rows: usize) -> Result<Box<dyn CsvColumn>> {
                 .advice(format!("read it as utf8 with {SCHEMA}")));
         }
     })
+}
+
+/// UUIDs, gathered as numbers of as many bytes.
+struct UuidColumn(Box<dyn CsvColumn>);
+
+impl UuidColumn {
+    fn new(rows: usize) -> Self {
+        let parse = |t: &[u8], s: usize, e: usize| {
+            let bytes = uuid_bytes(std::str::from_utf8(t.get(s..e)?).ok()?)?;
+            bytes.try_into().ok().map(i128::from_ne_bytes)
+        };
+        let stored = DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0);
+        Self(Box::new(PrimitiveColumn::<Decimal128Type, _>::new(&stored, rows, parse)))
+    }
+}
+
+impl CsvColumn for UuidColumn {
+    fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
+        self.0.append(table, column, text, bad);
+    }
+
+    fn finish(&mut self, block: &bytes::Bytes) -> ArrayRef {
+        let numbers = self.0.finish(block);
+        let numbers = numbers.as_primitive::<Decimal128Type>();
+        let (bytes, nulls) = (numbers.values().inner().clone(), numbers.nulls().cloned());
+        Arc::new(FixedSizeBinaryArray::new(UUID_BYTES, bytes, nulls))
+    }
 }
 
 fn time32(text: &[u8], start: usize, end: usize, unit: TimeUnit) -> Option<i32> {

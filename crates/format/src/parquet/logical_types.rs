@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
 
 use super::footer::schema::{leaf_fields, with_leaf_fields};
-use crate::extension_types::{is_json, is_uuid, mark_json, mark_uuid};
+use crate::extension_types::{has_uuid_values, is_json, mark_json, mark_uuid};
 
 /// The key by which the parquet crate writes a time of day as one of UTC.
 const UTC_TIME: &str = "adjusted_to_utc";
@@ -67,7 +67,7 @@ pub(super) fn with_noted_types(schema: &SchemaRef, stored: &SchemaDescriptor) ->
 /// the others.
 pub(super) fn with_logical_types(stored: SchemaDescriptor, fields: &Schema) -> Result<SchemaDescriptor, ParquetError> {
     let logical_type = |leaf: FieldRef| match leaf.as_ref() {
-        leaf if is_uuid(leaf) => Some(LogicalType::Uuid),
+        leaf if has_uuid_values(leaf) => Some(LogicalType::Uuid),
         leaf if is_json(leaf) => Some(LogicalType::Json),
         _ => None,
     };

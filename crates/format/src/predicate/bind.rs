@@ -2,6 +2,8 @@
 
 mod calls;
 
+pub(super) use self::calls::is_uuid_value;
+
 use std::sync::Arc;
 
 use arrow::array::types::*;
@@ -130,6 +132,7 @@ impl PredicateBinder<'_> {
             (Expr::Literal(literal), Expr::Column(name)) => self.compare_column(op.flipped(), name, literal),
             _ => {
                 let (left, right) = self.scalar_pair(left, right, depth)?;
+                let (left, right) = (self.next_to_uuid(&left, &right)?, self.next_to_uuid(&right, &left)?);
                 let (l, r) = (class(&left), class(&right));
                 if l == ComparisonClass::Null || r == ComparisonClass::Null {
                     return Ok(ConditionNode::Constant(None));
@@ -339,7 +342,11 @@ fn is_date(scalar: &RowScalar) -> bool {
 
 /// Values of one size, such as UUIDs: their bytes are not those of a text.
 fn is_fixed_binary(scalar: &RowScalar) -> bool {
-    matches!(scalar, RowScalar::Column(column) if matches!(plain_type(&column.data_type), DataType::FixedSizeBinary(_)))
+    match scalar {
+        RowScalar::Column(column) => matches!(plain_type(&column.data_type), DataType::FixedSizeBinary(_)),
+        RowScalar::Call { data_type, .. } => matches!(data_type, DataType::FixedSizeBinary(_)),
+        _ => false,
+    }
 }
 
 fn class(scalar: &RowScalar) -> ComparisonClass {

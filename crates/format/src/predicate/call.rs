@@ -17,6 +17,7 @@ use super::kernels::internal;
 use super::like::{LikePattern, like};
 use super::operand::RowOperand;
 use crate::schema_text::print_type;
+use crate::uuids::{uuid_texts, uuids_of};
 
 /// A function, with its parts that are the same for all rows.
 #[derive(Debug, Clone)]
@@ -48,6 +49,12 @@ pub(super) enum FunctionCall {
         to: DataType,
         is_lenient: bool,
     },
+    /// A UUID of a text, or of its bytes.
+    Uuid {
+        is_lenient: bool,
+    },
+    /// The text of a UUID.
+    UuidText,
 }
 
 impl FunctionCall {
@@ -81,6 +88,8 @@ impl FunctionCall {
                 )
             }
             Self::Cast { to, is_lenient } => cast_to(&arguments[0], to, *is_lenient)?,
+            Self::Uuid { is_lenient } => uuids_of(&arguments[0].array, *is_lenient)?,
+            Self::UuidText => internal(arrow::compute::cast(&uuid_texts(&arguments[0].array), &DataType::Utf8View))?,
         };
         Ok(RowOperand { array, is_scalar })
     }

@@ -131,7 +131,10 @@ impl RowScalar {
             Self::Condition(node) => node.may_fail(),
             Self::Call {
                 call:
-                    FunctionCall::Cast { is_lenient: false, .. } | FunctionCall::DateTrunc(_) | FunctionCall::DatePart(_),
+                    FunctionCall::Cast { is_lenient: false, .. }
+                    | FunctionCall::Uuid { is_lenient: false }
+                    | FunctionCall::DateTrunc(_)
+                    | FunctionCall::DatePart(_),
                 ..
             } => true,
             Self::Call { arguments, .. } => arguments.iter().any(Self::may_fail),

@@ -13,6 +13,8 @@ use super::node::RowScalar;
 use super::value::plain_type;
 use super::{ColumnRef, bind, evaluate};
 use crate::Expr;
+use crate::extension_types::mark_uuid;
+use crate::uuids::UUID_BYTES;
 
 /// A value for each row: an expression bound to a schema.
 #[derive(Debug, Clone)]
@@ -69,7 +71,11 @@ impl RowValue {
             RowScalar::Constant(value) => value.logical_null_count() > 0,
             _ => true,
         };
-        Field::new(name, plain_type(&self.data_type).clone(), is_nullable)
+        let mut field = Field::new(name, plain_type(&self.data_type).clone(), is_nullable);
+        if bind::is_uuid_value(&self.scalar, schema) && *field.data_type() == DataType::FixedSizeBinary(UUID_BYTES) {
+            mark_uuid(&mut field);
+        }
+        field
     }
 
     /// The field that it is, unchanged; nullable if a struct that contains it is.

@@ -11,10 +11,12 @@ use parquet::basic::{self, Type};
 use parquet::file::metadata::KeyValue;
 use parquet::schema::types::SchemaDescPtr;
 
+use crate::extension_types::has_uuid_values;
 use crate::nested_types::{contains_type, inner_fields, map_inner_fields};
 use crate::parquet::encode::block::BlockPool;
 use crate::parquet::encode::compress::parquet_codec;
 use crate::parquet::logical_types::with_logical_types;
+use crate::uuids::UUID_BYTES;
 use crate::{Codec, Compression, WriteOptions};
 
 /// Rows in a row group unless options say otherwise: 2^20, as other writers do.
@@ -250,6 +252,10 @@ fn stored_type(data_type: &DataType) -> DataType {
 
 /// The form of a field that the file declares to readers: layouts that only newer Arrow libraries know are left out.
 fn hint_field(field: &Field) -> Field {
+    // Readers know the type of UUIDs for values, and not for dictionaries of them.
+    if has_uuid_values(field) {
+        return field.clone().with_data_type(DataType::FixedSizeBinary(UUID_BYTES));
+    }
     let hint = map_type(field.data_type(), hint_field, |data_type| match data_type {
         DataType::Utf8View => DataType::Utf8,
         DataType::BinaryView => DataType::Binary,

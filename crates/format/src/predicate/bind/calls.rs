@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, RecordBatch, new_empty_array, new_null_array};
 use arrow::compute::DatePart;
-use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, Schema, TimeUnit};
 use lakerace_io::{Error, Result};
 
 use super::{ComparisonClass, PredicateBinder, class, class_of, fold, words};
+use crate::extension_types::has_uuid_values;
 use crate::predicate::arithmetic::arithmetic;
 use crate::predicate::call::FunctionCall;
 use crate::predicate::date_trunc::DateUnit;
@@ -17,6 +18,8 @@ use crate::predicate::node::{ConditionNode, RowScalar};
 use crate::predicate::operand::RowOperand;
 use crate::predicate::time::DAY_NS;
 use crate::predicate::value::{is_text, plain_type};
+use crate::schema_text::UUID;
+use crate::uuids::UUID_BYTES;
 use crate::{Expr, Literal, ScalarFunction};
 
 /// The next step for bytes of one size, which are no text.
@@ -106,6 +109,19 @@ impl PredicateBinder<'_> {
         let to = crate::schema_text::parse_type(data_type)?;
         let value = self.scalar(expr, depth)?;
         let from = self.type_of(&value)?;
+        let (is_uuid, is_bytes) = (is_uuid_value(&value, self.schema), class(&value) == ComparisonClass::Binary);
+        if data_type.trim().eq_ignore_ascii_case(UUID) {
+            return match is_uuid {
+                true => Ok(value),
+                false if is_text(&from) || is_bytes => self.bound_call(FunctionCall::Uuid { is_lenient }, vec![value]),
+                false if from == DataType::Null => Ok(null_of(&to)),
+                false => Err(Error::invalid(format!("{} can't be cast to uuid", words(&value)))
+                    .advice("a text or 16 bytes can be cast to it")),
+            };
+        }
+        if is_uuid && is_text(&to) {
+            return self.bound_call(FunctionCall::UuidText, vec![value]);
+        }
         if !arrow::compute::can_cast_types(&from, &to) {
             return Err(Error::invalid(format!("{} can't be cast to {data_type}", words(&value))).advice(
                 match is_text(&to) {
@@ -115,6 +131,17 @@ impl PredicateBinder<'_> {
             ));
         }
         self.bound_call(FunctionCall::Cast { to, is_lenient }, vec![value])
+    }
+
+    /// A value that is compared with another one: a constant text next to computed UUIDs is a UUID.
+    pub(super) fn next_to_uuid(&self, scalar: &RowScalar, other: &RowScalar) -> Result<RowScalar> {
+        let is_computed = matches!(other, RowScalar::Call { .. }) && is_uuid_value(other, self.schema);
+        match scalar {
+            RowScalar::Constant(text) if is_computed && is_text(text.data_type()) => {
+                self.bound_call(FunctionCall::Uuid { is_lenient: false }, vec![scalar.clone()])
+            }
+            _ => Ok(scalar.clone()),
+        }
     }
 
     /// The value of the first branch that is true.
@@ -230,6 +257,7 @@ impl PredicateBinder<'_> {
                 float.is_finite().then_some(Literal::Float(float))
             }
             DataType::Utf8View => Some(Literal::Text(array.as_string_view().value(0).to_owned())),
+            DataType::FixedSizeBinary(_) => Some(Literal::Binary(array.as_fixed_size_binary().value(0).to_vec())),
             DataType::Date32 => {
                 let days = array.as_primitive::<arrow::datatypes::Date32Type>().value(0);
                 Some(Literal::Timestamp { nanoseconds: i128::from(days) * DAY_NS, is_utc: false })
@@ -243,6 +271,30 @@ impl PredicateBinder<'_> {
             }
             _ => None,
         })
+    }
+}
+
+/// Returns true if the values are UUIDs: those of such a column, of a cast, and of branches that are all UUIDs. A constant of
+/// 16 bytes comes from a cast.
+pub(in crate::predicate) fn is_uuid_value(scalar: &RowScalar, schema: &Schema) -> bool {
+    let is_null =
+        |scalar: &RowScalar| matches!(scalar, RowScalar::Constant(value) if value.null_count() == value.len());
+    match scalar {
+        RowScalar::Column(column) => column.field(schema).is_some_and(has_uuid_values),
+        RowScalar::Constant(value) => *value.data_type() == DataType::FixedSizeBinary(UUID_BYTES),
+        RowScalar::Call { call: FunctionCall::Uuid { .. }, .. } => true,
+        RowScalar::Call { call: FunctionCall::Cast { to, .. }, arguments, .. } => {
+            *to == DataType::FixedSizeBinary(UUID_BYTES) && arguments.iter().all(|value| is_uuid_value(value, schema))
+        }
+        RowScalar::Call { call: FunctionCall::Coalesce, arguments, .. } => {
+            arguments.iter().all(|value| is_null(value) || is_uuid_value(value, schema))
+        }
+        // Conditions and values by turns, then the last value.
+        RowScalar::Call { call: FunctionCall::Case, arguments, .. } => {
+            let values = arguments.iter().skip(1).step_by(2).chain(arguments.last());
+            values.into_iter().all(|value| is_null(value) || is_uuid_value(value, schema))
+        }
+        _ => false,
     }
 }
 
