@@ -109,12 +109,75 @@ def test_as_a_full_join_counts_them(tmp_path: Path, count: int, share: float, ke
     assert made == sorted(second.to_dicts(), key=lambda row: row["id"])
 
 
+def ordered_keys(count: int, kind: str) -> pl.DataFrame:
+    """Keys that ascend."""
+    numbers = pl.Series(range(count))
+    if kind == "two":
+        return pl.DataFrame({"k": [f"t{number // 7:06}" for number in numbers], "l": [number % 7 for number in numbers]})
+    keys = {
+        "small": numbers.cast(pl.Int32),
+        "number": numbers - 10,
+        "text": pl.Series([f"{number:07}" for number in numbers]),
+        "day": pl.date_range(pl.date(1960, 1, 1), pl.date(1960, 1, 1) + pl.duration(days=count - 1), eager=True),
+        "decimal": (numbers.cast(pl.Decimal(12, 2)) - 100),
+        "bytes": pl.Series([number.to_bytes(4, "big") for number in numbers]),
+        "float": numbers.cast(pl.Float64),
+    }
+    return pl.DataFrame({"k": keys[kind]})
+
+
+@pytest.mark.parametrize("order", ["ascending", "late", "descending", "batches"])
+@pytest.mark.parametrize("kind", ["small", "number", "text", "day", "decimal", "bytes", "float", "two"])
+def test_keys_in_any_order(tmp_path: Path, kind: str, order: str) -> None:
+    count = 4000
+    keys = ordered_keys(count, kind)
+    first = keys.with_columns(v=pl.int_range(count))
+    chooser = random.Random(len(kind))
+    kept = [number for number in range(count) if chooser.random() > 0.1]
+    second = first[kept].with_columns(v=pl.when(pl.col("v") % 50 == 0).then(-1).otherwise(pl.col("v")))
+    first = first[[number for number in range(count) if chooser.random() > 0.1]]
+    height = second.height
+    if order == "late":
+        second = pl.concat([second[1:], second[:1]])
+    elif order == "descending":
+        second = second.reverse()
+    elif order == "batches":
+        second = pl.concat([second[height // 2 :], second[: height // 2]])
+    wanted = joined(first, second, keys.columns)
+    if kind == "small":
+        second = second.with_columns(pl.col("k").cast(pl.Int64))
+    first.write_parquet(tmp_path / "a.parquet", row_group_size=500)
+    second.write_parquet(tmp_path / "b.parquet", row_group_size=700)
+    for threads in (1, 3):
+        one, two = tmp_path / "a.parquet", tmp_path / "b.parquet"
+        found = lr.diff(one, two, key=keys.columns, batch_rows=333, threads=threads)
+        assert counts(found) == wanted
+        rows = pl.DataFrame(found.rows)
+        gone = rows.filter(pl.col("_change_type").is_in(["delete", "update_preimage"]))["v"]
+        after = set(second.rows())
+        assert sorted(gone) == sorted(row[-1] for row in first.rows() if row not in after)
+        assert counts(lr.diff(two, one, key=keys.columns, threads=threads, summary=True))["inserted"] == wanted["deleted"]
+
+
+@pytest.mark.parametrize("place", [0, 499, 500, 1998])
+def test_a_key_that_two_neighbours_have(tmp_path: Path, place: int) -> None:
+    ids = list(range(2000))
+    pl.DataFrame({"id": ids}).write_parquet(tmp_path / "a.parquet")
+    ids[place + 1] = ids[place]
+    pl.DataFrame({"id": ids}).write_parquet(tmp_path / "b.parquet", row_group_size=500)
+    for pair in [("a", "b"), ("b", "a"), ("b", "b")]:
+        with pytest.raises(lr.InvalidInputError, match=f"b.parquet: the key id = {place} appears in several rows"):
+            lr.diff(*(tmp_path / f"{name}.parquet" for name in pair), key="id", batch_rows=500)
+
+
 @pytest.mark.parametrize("is_dictionary", [False, True])
 def test_partitions_that_do_not_fit_are_divided(tmp_path: Path, is_dictionary: bool) -> None:
     first = pl.DataFrame({"id": range(30_000)}).with_columns(text=pl.format("{}" + "x" * 40, pl.col("id")))
     second = first.with_columns(text=pl.col("text") + "!").filter(pl.col("id") % 7 > 0)
     for name, rows in (("a", first), ("b", second)):
         written = rows.to_arrow()
+        # In an order that is not the one of the keys.
+        written = written.sort_by([("id", "descending")])
         if is_dictionary:
             # A categorical column of pandas, with as many categories as rows.
             written = written.set_column(1, "text", written["text"].cast(pa.string()).dictionary_encode())

@@ -1,33 +1,38 @@
 //! Differences between the rows of two locations, by key.
 //!
-//! Both sides are read once for the hashes of their rows, which are stored in partitions on the local disk by the hash
-//! of the key. Partition by partition, the hashes determine which keys differ. If some do, both sides are read again
-//! for their rows. Memory holds a partition of hashes, the keys that differ up to a limit, and a partition of rows that
-//! differ; a partition that is too large for it is divided again.
+//! Both sides are read for the hashes of their rows, which determine the keys that differ. If some do, both sides are
+//! read again for their rows.
+//!
+//! Sides whose keys ascend are merged as they are read. Where a key of either does not ascend, both are read again from
+//! the start: their hashes are collected in partitions by the hash of the key, and compared partition by partition.
+//! Memory holds hashes up to a limit, beyond which they are on the local disk, the keys that differ up to a limit, and
+//! a partition of rows that differ; a partition that is too large for it is divided again.
 
 mod common_type;
+mod diff_side;
+mod hash_comparison;
 mod hash_partitions;
+mod key_set;
+mod ordered_comparison;
 mod row_partitions;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use arrow::util::display::array_value_to_string;
+use lakerace_format::is_uuid;
 use lakerace_format::schema_text::print_type;
 use lakerace_format::suggestions::column_not_found;
-use lakerace_format::{is_uuid, narrowed_batch, without_dictionaries};
 use lakerace_io::memory_limit::check_memory;
 use lakerace_io::option::{COLUMNS, KEY};
 use lakerace_io::{Error, Job, Result};
 use serde::Serialize;
 
 use self::common_type::common_type;
-use self::hash_partitions::{HashPartitions, KeySet};
+use self::diff_side::DiffSide;
 use self::row_partitions::{RowComparison, RowPartitions};
 use crate::database::shown;
-use crate::keys::KeyProjection;
 use crate::option_scope::check_either_scope;
 use crate::{ReadOptions, Scan};
 
@@ -87,73 +92,11 @@ impl Diff {
     }
 }
 
-/// A side that is read.
-struct DiffSide {
-    name: String,
-    scan: Scan,
-    /// The columns of both sides, in the order of the first, and the key.
-    columns: Vec<usize>,
-    schema: SchemaRef,
-    key: KeyProjection,
-}
-
-impl DiffSide {
-    fn new(name: &str, scan: Scan, common: &[String], key: &[String]) -> Result<Self> {
-        let whole = scan.schema();
-        let at = |column: &String| whole.index_of(column).map_err(Error::unexpected);
-        let columns = common.iter().map(at).collect::<Result<Vec<_>>>()?;
-        let schema = Arc::new(without_dictionaries(&whole.project(&columns).map_err(Error::unexpected)?));
-        let key = KeyProjection::new(&schema, key).map_err(|error| error.at(name))?;
-        Ok(Self { name: name.to_owned(), scan, columns, schema, key })
-    }
-
-    /// The compared columns of a batch.
-    fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        narrowed_batch(&batch.project(&self.columns).map_err(Error::unexpected)?, &self.schema)
-    }
-
-    /// An error where a row has null in its key.
-    fn check_key(&self, batch: &RecordBatch) -> Result<()> {
-        let keys = self.key.project(batch)?;
-        for (field, column) in keys.schema_ref().fields().iter().zip(keys.columns()) {
-            if column.logical_null_count() > 0 {
-                return Err(Error::invalid(format!("a row has null in the column {:?} of the key", field.name()))
-                    .at(&self.name)
-                    .advice(format!("exclude such rows with a filter, or choose another key with {KEY}")));
-            }
-        }
-        Ok(())
-    }
-
-    /// The error of a key that several rows have. Reads the side again for the key's values.
-    fn doubled(&self, hash: u128) -> Error {
-        let values = self.key_of(hash).ok().flatten().unwrap_or_else(|| "a key".to_owned());
-        Error::invalid(format!("{values} appears in several rows"))
-            .at(&self.name)
-            .advice(format!("choose a key that is unique with {KEY}"))
-    }
-
-    fn key_of(&self, hash: u128) -> Result<Option<String>> {
-        for batch in self.scan.batches()? {
-            let batch = self.project(&batch?)?;
-            let Some(row) = self.key.hashes(&batch)?.iter().position(|known| *known == hash) else { continue };
-            let keys = self.key.project(&batch)?;
-            let text = |(field, column): (&Arc<Field>, &Arc<dyn Array>)| {
-                let value = array_value_to_string(column, row).map_err(Error::unexpected)?;
-                Ok(format!("{} = {value}", field.name()))
-            };
-            let texts = keys.schema_ref().fields().iter().zip(keys.columns()).map(text).collect::<Result<Vec<_>>>()?;
-            return Ok(Some(format!("the key {}", texts.join(", "))));
-        }
-        Ok(None)
-    }
-}
-
 /// Two locations that are opened for a comparison of their rows by key.
 pub struct RowDiff {
     options: DiffOptions,
-    first: DiffSide,
-    second: DiffSide,
+    first: Arc<DiffSide>,
+    second: Arc<DiffSide>,
     /// With the columns of one side only, and no rows yet.
     found: Diff,
     job: Job,
@@ -192,13 +135,9 @@ impl RowDiff {
             second_columns: names(&second_schema, &first_schema, false),
             ..Diff::default()
         };
-        Ok(Self {
-            options: options.clone(),
-            first: DiffSide::new(first, first_scan, &common, &key)?,
-            second: DiffSide::new(second, second_scan, &common, &key)?,
-            found,
-            job: job.clone(),
-        })
+        let first = DiffSide::new(first, first_scan, &common, &key)?;
+        let second = DiffSide::new(second, second_scan, &common, &key)?;
+        Ok(Self { options: options.clone(), first: Arc::new(first), second: Arc::new(second), found, job: job.clone() })
     }
 
     /// The schema of the rows that differ: the compared columns between [`DIFF_CHANGE`], which is `insert`, `delete`, or
@@ -219,13 +158,9 @@ impl RowDiff {
     pub fn run(self, take: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<Diff> {
         let Self { options, first, second, mut found, job } = self;
         let memory_bytes = options.memory_bytes.unwrap_or(DIFF_MEMORY_BYTES);
-        let keys = different_keys(&first, &second, memory_bytes, &mut found, &job)?;
+        let rows = different_rows([&first, &second], &options, memory_bytes, &mut found, &job)?;
         let is_done = found.changed == 0 && (options.is_summary || found.inserted + found.deleted == 0);
-        if is_done {
-            return Ok(found);
-        }
-        let rows = |side: &DiffSide| RowPartitions::read(side, &keys, memory_bytes, &job);
-        let rows = [rows(&first)?, rows(&second)?];
+        let Some(rows) = rows.filter(|_| !is_done) else { return Ok(found) };
         let output = DiffOutput { schema: output_schema(&first.schema, &second.schema)? };
         let left = if options.is_summary { 0 } else { options.limit.unwrap_or(u64::MAX) };
         let mut comparison = RowComparison {
@@ -257,18 +192,23 @@ fn key_names(options: &DiffOptions, first: &Scan) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Reads both sides for their hashes, and finds the keys that differ.
-fn different_keys(
-    first: &DiffSide,
-    second: &DiffSide,
+/// Counts the rows that differ, and returns them, and others for which it can't be told yet; `None`: there are none.
+fn different_rows(
+    sides: [&Arc<DiffSide>; 2],
+    options: &DiffOptions,
     memory_bytes: u64,
     found: &mut Diff,
     job: &Job,
-) -> Result<KeySet> {
-    let hashes = [HashPartitions::read(first, job)?, HashPartitions::read(second, job)?];
-    found.first_rows = hashes[0].rows();
-    found.second_rows = hashes[1].rows();
-    hash_partitions::compare([first, second], hashes, memory_bytes, found, job)
+) -> Result<Option<[RowPartitions; 2]>> {
+    if let Some(rows) = ordered_comparison::compare(sides, options.is_summary, memory_bytes, found, job)? {
+        return Ok(Some(rows));
+    }
+    let keys = hash_comparison::compare([sides[0], sides[1]], memory_bytes, found, job)?;
+    if keys.is_empty() || (options.is_summary && found.changed == 0) {
+        return Ok(None);
+    }
+    let read = |side| RowPartitions::read(side, &keys, memory_bytes, job);
+    Ok(Some([read(sides[0])?, read(sides[1])?]))
 }
 
 /// The batches of differences.

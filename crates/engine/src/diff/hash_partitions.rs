@@ -1,4 +1,4 @@
-//! The hashes of keys and rows of a side, in partitions on the local disk.
+//! The hashes of keys and rows of a side, in partitions: in memory up to a limit, beyond it on the local disk.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -9,24 +9,16 @@ use lakerace_exec::map_with_states;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, Job, Result, private_file};
 
-use super::{Diff, DiffSide};
-use crate::checksum::row_hashes;
+use super::diff_side::{DiffSide, KeyHash, RowHash};
 
 /// Partitions of a side, and of a partition that is too large for memory.
 pub(super) const PARTITIONS: usize = 64;
 /// A partition of this level is not divided again: the hash has no more bits for it.
 pub(super) const MAX_LEVEL: u32 = 4;
-/// Bytes of a key's hash and a row's.
-const ENTRY_BYTES: usize = 32;
-/// Hashes that are read together where a partition is divided.
-const READ_ROWS: usize = 4096;
-/// Bytes of a partition that a thread keeps before it writes them.
-const BUFFER_BYTES: usize = 64 << 10;
-/// The part of the memory for keys that differ and are known one by one; of more, all rows are read as if they
-/// differed.
-const KNOWN_SHARE: u64 = 8;
-/// The part of the memory for the files of a partition, which are there as bytes and as numbers.
-const SORTED_SHARE: u64 = 4;
+/// Bytes of a row's hashes, in memory and in a file.
+const ROW_BYTES: usize = size_of::<RowHash>();
+/// Rows of a partition that a thread keeps before it hands them over.
+const BLOCK_ROWS: usize = 2048;
 
 /// The partition of a key, at a level of partitions within partitions.
 pub(super) fn partition_of(key: u128, level: u32) -> usize {
@@ -34,71 +26,64 @@ pub(super) fn partition_of(key: u128, level: u32) -> usize {
     usize::try_from(bits).unwrap_or(0) % PARTITIONS
 }
 
+/// Bytes that hashes may still take in memory.
+pub(super) struct HashMemory(AtomicU64);
+
+impl HashMemory {
+    pub fn new(bytes: u64) -> Self {
+        Self(AtomicU64::new(bytes))
+    }
+
+    /// Takes bytes, if there are so many.
+    fn take(&self, bytes: u64) -> bool {
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
+    }
+}
+
 /// The hashes of a side.
-pub(super) struct HashPartitions {
-    /// The files of those that have hashes.
-    files: Vec<Mutex<Option<File>>>,
+pub(super) struct HashPartitions<'a> {
+    partitions: Vec<Mutex<HashPartition>>,
     rows: AtomicU64,
+    memory: &'a HashMemory,
 }
 
-/// Keys that differ, by half of their hash, sorted; `None`: too many to list. Both sides read the rows of all of them,
-/// so that an equal key that shares its half with another one is recognised as equal.
-pub(super) type KeySet = Option<Vec<u64>>;
-
-/// Returns true if a key is one of a set, or may be.
-pub(super) fn may_have(set: &KeySet, key: u128) -> bool {
-    set.as_ref().is_none_or(|keys| keys.binary_search(&short(key)).is_ok())
+/// The hashes of a partition, in no order.
+#[derive(Default)]
+pub(super) struct HashPartition {
+    blocks: Vec<Vec<RowHash>>,
+    /// Those that did not fit the memory.
+    file: Option<File>,
 }
 
-fn short(key: u128) -> u64 {
-    (key & u128::from(u64::MAX)) as u64
-}
-
-/// A row, by the hashes of its key and of all of it.
-type RowHashes = (u128, u128);
-
-impl HashPartitions {
-    fn new() -> Self {
-        Self { files: (0..PARTITIONS).map(|_| Mutex::default()).collect(), rows: AtomicU64::new(0) }
+impl<'a> HashPartitions<'a> {
+    fn new(memory: &'a HashMemory) -> Self {
+        Self { partitions: (0..PARTITIONS).map(|_| Mutex::default()).collect(), rows: AtomicU64::new(0), memory }
     }
 
     /// Reads all rows of a side.
-    pub fn read(side: &DiffSide, job: &Job) -> Result<Self> {
-        let partitions = Self::new();
+    pub fn read(side: &DiffSide, memory: &'a HashMemory, job: &Job) -> Result<Self> {
+        let partitions = Self::new(memory);
         let mut buffers = vec![HashBuffers::new(0); job.options().threads.max(1)];
         map_with_states(&mut buffers, side.scan.batches()?, |buffers, batch| {
             job.check()?;
-            let batch = side.project(&batch?)?;
-            side.check_key(&batch)?;
-            let (keys, rows) = (side.key.hashes(&batch)?, row_hashes(&batch)?);
+            let rows = side.hashes(&side.project(&batch?)?)?;
             partitions.rows.fetch_add(rows.len() as u64, Ordering::Relaxed);
-            keys.into_iter().zip(rows).try_for_each(|entry| buffers.add(entry, &partitions))
+            rows.into_iter().try_for_each(|row| buffers.add(row, &partitions))
         })?;
         buffers.iter_mut().try_for_each(|buffers| buffers.flush(&partitions))?;
         Ok(partitions)
     }
 
     /// Divides a partition into partitions of the next level.
-    fn divided(file: Option<File>, level: u32, job: &Job) -> Result<Self> {
-        let partitions = Self::new();
+    pub fn divided(partition: HashPartition, level: u32, memory: &'a HashMemory, job: &Job) -> Result<Self> {
+        let divided = Self::new(memory);
         let mut buffers = HashBuffers::new(level);
-        let Some(mut file) = file else { return Ok(partitions) };
-        file.seek(SeekFrom::Start(0)).map_err(in_temporary)?;
-        let mut bytes = Vec::with_capacity(ENTRY_BYTES * READ_ROWS);
-        loop {
+        partition.each_block(|block| {
             job.check()?;
-            bytes.clear();
-            Read::by_ref(&mut file)
-                .take((ENTRY_BYTES * READ_ROWS) as u64)
-                .read_to_end(&mut bytes)
-                .map_err(in_temporary)?;
-            if bytes.is_empty() {
-                break;
-            }
-            entries(&bytes)?.into_iter().try_for_each(|entry| buffers.add(entry, &partitions))?;
-        }
-        buffers.flush(&partitions)?;
-        Ok(partitions)
+            block.iter().try_for_each(|row| buffers.add(*row, &divided))
+        })?;
+        buffers.flush(&divided)?;
+        Ok(divided)
     }
 
     /// Rows of the side.
@@ -106,154 +91,110 @@ impl HashPartitions {
         self.rows.load(Ordering::Relaxed)
     }
 
-    fn write(&self, number: usize, buffer: &mut Vec<u8>) -> Result<()> {
-        if buffer.is_empty() {
+    /// A partition, which is empty then.
+    pub fn take(&self, number: usize) -> HashPartition {
+        std::mem::take(&mut *lock(&self.partitions[number]))
+    }
+
+    /// Hands rows over, and leaves an empty block.
+    fn add_block(&self, number: usize, block: &mut Vec<RowHash>) -> Result<()> {
+        if block.is_empty() {
             return Ok(());
         }
-        let mut file = lock(&self.files[number]);
-        let file = match &mut *file {
+        let is_kept = self.memory.take((block.capacity() * ROW_BYTES) as u64);
+        let mut partition = lock(&self.partitions[number]);
+        if is_kept {
+            partition.blocks.push(std::mem::take(block));
+            return Ok(());
+        }
+        let file = match &mut partition.file {
             Some(file) => file,
             none => none.insert(private_file()?),
         };
-        file.write_all(buffer).map_err(in_temporary)?;
-        buffer.clear();
+        let halves = block.iter().flat_map(|row| [row.key.low, row.key.high, row.row]);
+        let bytes: Vec<u8> = halves.flat_map(u64::to_le_bytes).collect();
+        file.write_all(&bytes).map_err(in_temporary)?;
+        block.clear();
         Ok(())
     }
 }
 
-/// Hashes of each partition that are not written yet.
+impl HashPartition {
+    /// Bytes of its rows.
+    pub fn bytes(&self) -> Result<u64> {
+        let blocks: usize = self.blocks.iter().map(|block| block.len() * ROW_BYTES).sum();
+        let length = |file: &File| file.metadata().map(|metadata| metadata.len());
+        let stored = self.file.as_ref().map_or(Ok(0), length).map_err(in_temporary)?;
+        Ok(blocks as u64 + stored)
+    }
+
+    /// All rows together.
+    pub fn rows(self) -> Result<Vec<RowHash>> {
+        let bytes = usize::try_from(self.bytes()?).unwrap_or(usize::MAX);
+        let mut rows = Vec::with_capacity(bytes / ROW_BYTES);
+        self.each_block(|block| {
+            rows.extend_from_slice(block);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    fn each_block(self, mut each: impl FnMut(&[RowHash]) -> Result<()>) -> Result<()> {
+        self.blocks.into_iter().try_for_each(|block| each(&block))?;
+        let Some(mut file) = self.file else { return Ok(()) };
+        file.seek(SeekFrom::Start(0)).map_err(in_temporary)?;
+        let (mut bytes, step) = (Vec::new(), (ROW_BYTES * BLOCK_ROWS) as u64);
+        let mut rows = Vec::with_capacity(BLOCK_ROWS);
+        loop {
+            bytes.clear();
+            Read::by_ref(&mut file).take(step).read_to_end(&mut bytes).map_err(in_temporary)?;
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            rows.clear();
+            rows.extend(bytes.chunks_exact(ROW_BYTES).map(row_of));
+            each(&rows)?;
+        }
+    }
+}
+
+fn row_of(bytes: &[u8]) -> RowHash {
+    let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at * 8 + byte]));
+    RowHash { key: KeyHash { low: number(0), high: number(1) }, row: number(2) }
+}
+
+/// Rows of each partition that are not handed over yet.
 #[derive(Clone)]
 struct HashBuffers {
     level: u32,
-    buffers: Vec<Vec<u8>>,
+    blocks: Vec<Vec<RowHash>>,
 }
 
 impl HashBuffers {
     fn new(level: u32) -> Self {
-        Self { level, buffers: vec![Vec::new(); PARTITIONS] }
+        Self { level, blocks: vec![Vec::new(); PARTITIONS] }
     }
 
-    fn add(&mut self, (key, row): RowHashes, partitions: &HashPartitions) -> Result<()> {
-        let number = partition_of(key, self.level);
-        let buffer = &mut self.buffers[number];
-        buffer.extend_from_slice(&key.to_le_bytes());
-        buffer.extend_from_slice(&row.to_le_bytes());
-        if buffer.len() >= BUFFER_BYTES { partitions.write(number, buffer) } else { Ok(()) }
+    #[inline]
+    fn add(&mut self, row: RowHash, partitions: &HashPartitions<'_>) -> Result<()> {
+        let number = partition_of(row.key.whole(), self.level);
+        let block = &mut self.blocks[number];
+        if block.capacity() == 0 {
+            block.reserve_exact(BLOCK_ROWS);
+        }
+        block.push(row);
+        if block.len() == BLOCK_ROWS { partitions.add_block(number, block) } else { Ok(()) }
     }
 
-    fn flush(&mut self, partitions: &HashPartitions) -> Result<()> {
-        let mut buffers = self.buffers.iter_mut().enumerate();
-        buffers.try_for_each(|(number, buffer)| partitions.write(number, buffer))
+    fn flush(&mut self, partitions: &HashPartitions<'_>) -> Result<()> {
+        let mut blocks = self.blocks.iter_mut().enumerate();
+        blocks.try_for_each(|(number, block)| {
+            block.shrink_to_fit();
+            partitions.add_block(number, block)
+        })
     }
-}
-
-fn entries(bytes: &[u8]) -> Result<Vec<RowHashes>> {
-    let half = |bytes: &[u8]| bytes.try_into().map(u128::from_le_bytes).map_err(Error::unexpected);
-    let entry = |entry: &[u8]| Ok((half(&entry[..ENTRY_BYTES / 2])?, half(&entry[ENTRY_BYTES / 2..])?));
-    bytes.chunks_exact(ENTRY_BYTES).map(entry).collect()
-}
-
-/// The hashes of a partition, sorted by key.
-fn sorted(file: Option<File>) -> Result<Vec<RowHashes>> {
-    let Some(mut file) = file else { return Ok(Vec::new()) };
-    file.seek(SeekFrom::Start(0)).map_err(in_temporary)?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(in_temporary)?;
-    let mut entries = entries(&bytes)?;
-    drop(bytes);
-    entries.sort_unstable();
-    Ok(entries)
-}
-
-fn length(file: &Option<File>) -> Result<u64> {
-    file.as_ref().map_or(Ok(0), |file| file.metadata().map(|metadata| metadata.len())).map_err(in_temporary)
 }
 
 pub(super) fn in_temporary(error: std::io::Error) -> Error {
     Error::from(error).at(std::env::temp_dir().display())
-}
-
-/// A comparison of hashes.
-struct HashComparison<'a> {
-    sides: [&'a DiffSide; 2],
-    found: &'a mut Diff,
-    keys: KeySet,
-    memory_bytes: u64,
-    job: &'a Job,
-}
-
-/// Counts the rows that differ, and finds their keys.
-pub(super) fn compare(
-    sides: [&DiffSide; 2],
-    hashes: [HashPartitions; 2],
-    memory_bytes: u64,
-    found: &mut Diff,
-    job: &Job,
-) -> Result<KeySet> {
-    let mut comparison = HashComparison { sides, found, keys: Some(Vec::new()), memory_bytes, job };
-    comparison.partitions(&hashes, 0)?;
-    let mut keys = comparison.keys;
-    keys.iter_mut().for_each(|keys| keys.sort_unstable());
-    Ok(keys)
-}
-
-impl HashComparison<'_> {
-    fn partitions(&mut self, hashes: &[HashPartitions; 2], level: u32) -> Result<()> {
-        for number in 0..PARTITIONS {
-            self.job.check()?;
-            let [first, second] = [0, 1].map(|side: usize| lock(&hashes[side].files[number]).take());
-            if length(&first)? + length(&second)? > self.memory_bytes / SORTED_SHARE && level < MAX_LEVEL {
-                let divided = |file| HashPartitions::divided(file, level + 1, self.job);
-                let parts = [divided(first)?, divided(second)?];
-                self.partitions(&parts, level + 1)?;
-            } else {
-                self.partition([sorted(first)?, sorted(second)?])?;
-            }
-        }
-        Ok(())
-    }
-
-    fn note(&mut self, key: u128) {
-        let at_most = self.memory_bytes / KNOWN_SHARE / std::mem::size_of::<u64>() as u64;
-        match &mut self.keys {
-            Some(known) if (known.len() as u64) < at_most => known.push(short(key)),
-            many => *many = None,
-        }
-    }
-
-    /// Compares the hashes of a partition, which are sorted.
-    fn partition(&mut self, entries: [Vec<RowHashes>; 2]) -> Result<()> {
-        for (side, entries) in self.sides.iter().zip(&entries) {
-            if let Some(pair) = entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-                return Err(side.doubled(pair[0].0));
-            }
-        }
-        let (mut first, mut second) = (entries[0].iter().peekable(), entries[1].iter().peekable());
-        loop {
-            match (first.peek(), second.peek()) {
-                (None, None) => return Ok(()),
-                (Some(one), Some(two)) if one.0 == two.0 => {
-                    if one.1 == two.1 {
-                        self.found.unchanged += 1;
-                    } else {
-                        self.found.changed += 1;
-                        self.note(one.0);
-                    }
-                    first.next();
-                    second.next();
-                }
-                (Some(one), two) if two.is_none_or(|two| one.0 < two.0) => {
-                    self.found.deleted += 1;
-                    self.note(one.0);
-                    first.next();
-                }
-                (_, Some(two)) => {
-                    self.found.inserted += 1;
-                    self.note(two.0);
-                    second.next();
-                }
-                (Some(_), None) => return Err(Error::internal("keys that can't be compared")),
-            }
-        }
-    }
 }

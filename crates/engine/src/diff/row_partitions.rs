@@ -3,17 +3,21 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array};
 use arrow::compute::{cast, concat_batches, filter_record_batch, interleave, take_record_batch};
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
+use lakerace_exec::map_with_states;
 use lakerace_format::with_own_texts;
+use lakerace_io::wait::{into_value, lock};
 use lakerace_io::{Error, Job, Result, private_file};
 
-use super::hash_partitions::{KeySet, MAX_LEVEL, PARTITIONS, in_temporary, may_have, partition_of};
-use super::{DiffOutput, DiffSide};
+use super::DiffOutput;
+use super::diff_side::DiffSide;
+use super::hash_partitions::{MAX_LEVEL, PARTITIONS, in_temporary, partition_of};
+use super::key_set::KeySet;
 use crate::checksum::row_hashes;
 
 /// Bytes of rows in memory before all of them are written, at most.
@@ -46,7 +50,8 @@ struct StoredRows {
 }
 
 impl RowPartitions {
-    fn new(level: u32, memory_bytes: u64) -> Self {
+    /// No rows, of partitions at a level.
+    pub fn new(level: u32, memory_bytes: u64) -> Self {
         Self {
             level,
             writers: (0..PARTITIONS).map(|_| None).collect(),
@@ -58,23 +63,21 @@ impl RowPartitions {
 
     /// Reads the rows of a side whose key is one of a set.
     pub fn read(side: &DiffSide, keys: &KeySet, memory_bytes: u64, job: &Job) -> Result<Self> {
-        let mut rows = Self::new(0, memory_bytes);
-        if keys.as_ref().is_some_and(Vec::is_empty) {
-            return Ok(rows);
-        }
-        for batch in side.scan.batches()? {
+        let rows = Mutex::new(Self::new(0, memory_bytes));
+        let mut threads = vec![(); job.options().threads.max(1)];
+        map_with_states(&mut threads, side.scan.batches()?, |(), batch| {
             job.check()?;
             let batch = side.project(&batch?)?;
             let hashes = side.key.hashes(&batch)?;
-            let kept: BooleanArray = hashes.iter().map(|hash| Some(may_have(keys, *hash))).collect();
+            let kept: BooleanArray = hashes.iter().map(|hash| Some(keys.may_have(*hash))).collect();
             if kept.true_count() == 0 {
-                continue;
+                return Ok(());
             }
             let batch = filter_record_batch(&batch, &kept).map_err(Error::unexpected)?;
-            let hashes: Vec<u128> = hashes.into_iter().filter(|hash| may_have(keys, *hash)).collect();
-            rows.add(&batch, &hashes)?;
-        }
-        Ok(rows)
+            let hashes: Vec<u128> = hashes.into_iter().filter(|hash| keys.may_have(*hash)).collect();
+            lock(&rows).add(&batch, &hashes)
+        })?;
+        Ok(into_value(rows))
     }
 
     /// Divides a partition into partitions of the next level.
@@ -87,7 +90,8 @@ impl RowPartitions {
         Ok(rows)
     }
 
-    fn add(&mut self, batch: &RecordBatch, hashes: &[u128]) -> Result<()> {
+    /// Adds rows, with the hashes of their keys.
+    pub fn add(&mut self, batch: &RecordBatch, hashes: &[u128]) -> Result<()> {
         let mut members: Vec<Vec<u32>> = vec![Vec::new(); PARTITIONS];
         for (row, hash) in hashes.iter().enumerate() {
             members[partition_of(*hash, self.level)].push(row as u32);

@@ -1,0 +1,118 @@
+//! A side of a comparison.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::{Field, SchemaRef};
+use arrow::util::display::array_value_to_string;
+use lakerace_format::{narrowed_batch, without_dictionaries};
+use lakerace_io::option::KEY;
+use lakerace_io::{Error, Result};
+
+use crate::Scan;
+use crate::checksum::row_hashes;
+use crate::keys::KeyProjection;
+
+/// A side that is read.
+pub(super) struct DiffSide {
+    name: String,
+    pub scan: Scan,
+    /// The columns of both sides, in the order of the first, and the key.
+    columns: Vec<usize>,
+    /// The compared columns.
+    pub schema: SchemaRef,
+    pub key: KeyProjection,
+}
+
+/// A row, by its hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RowHash {
+    /// The hash of its key.
+    pub key: KeyHash,
+    /// A part of the hash of all its columns: rows of one key are compared, of which there is one a side.
+    pub row: u64,
+}
+
+/// Both halves of a key's hash, the lower one first: an integer of 128 bits would align rows at 16 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct KeyHash {
+    pub low: u64,
+    pub high: u64,
+}
+
+impl KeyHash {
+    pub fn new(hash: u128) -> Self {
+        Self { low: low_half(hash), high: low_half(hash >> 64) }
+    }
+
+    pub fn whole(self) -> u128 {
+        u128::from(self.high) << 64 | u128::from(self.low)
+    }
+}
+
+fn low_half(hash: u128) -> u64 {
+    (hash & u128::from(u64::MAX)) as u64
+}
+
+impl DiffSide {
+    pub fn new(name: &str, scan: Scan, common: &[String], key: &[String]) -> Result<Self> {
+        let whole = scan.schema();
+        let at = |column: &String| whole.index_of(column).map_err(Error::unexpected);
+        let columns = common.iter().map(at).collect::<Result<Vec<_>>>()?;
+        let schema = Arc::new(without_dictionaries(&whole.project(&columns).map_err(Error::unexpected)?));
+        let key = KeyProjection::new(&schema, key).map_err(|error| error.at(name))?;
+        Ok(Self { name: name.to_owned(), scan, columns, schema, key })
+    }
+
+    /// The compared columns of a batch.
+    ///
+    /// # Errors
+    /// `Invalid` where a row has null in its key.
+    pub fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let batch = batch.project(&self.columns).map_err(Error::unexpected)?;
+        let batch = narrowed_batch(&batch, &self.schema)?;
+        self.check_key(&batch)?;
+        Ok(batch)
+    }
+
+    fn check_key(&self, batch: &RecordBatch) -> Result<()> {
+        let keys = self.key.project(batch)?;
+        for (field, column) in keys.schema_ref().fields().iter().zip(keys.columns()) {
+            if column.logical_null_count() > 0 {
+                return Err(Error::invalid(format!("a row has null in the column {:?} of the key", field.name()))
+                    .at(&self.name)
+                    .advice(format!("exclude such rows with a filter, or choose another key with {KEY}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The hashes of the rows of a batch of compared columns.
+    pub fn hashes(&self, batch: &RecordBatch) -> Result<Vec<RowHash>> {
+        let pairs = self.key.hashes(batch)?.into_iter().zip(row_hashes(batch)?);
+        Ok(pairs.map(|(key, row)| RowHash { key: KeyHash::new(key), row: low_half(row) }).collect())
+    }
+
+    /// The error of a key that several rows have. Reads the side again for the key's values.
+    pub fn doubled(&self, key: KeyHash) -> Error {
+        let values = self.key_of(key.whole()).ok().flatten().unwrap_or_else(|| "a key".to_owned());
+        Error::invalid(format!("{values} appears in several rows"))
+            .at(&self.name)
+            .advice(format!("choose a key that is unique with {KEY}"))
+    }
+
+    fn key_of(&self, hash: u128) -> Result<Option<String>> {
+        for batch in self.scan.batches()? {
+            let batch = self.project(&batch?)?;
+            let Some(row) = self.key.hashes(&batch)?.iter().position(|known| *known == hash) else { continue };
+            let keys = self.key.project(&batch)?;
+            let text = |(field, column): (&Arc<Field>, &Arc<dyn Array>)| {
+                let value = array_value_to_string(column, row).map_err(Error::unexpected)?;
+                Ok(format!("{} = {value}", field.name()))
+            };
+            let texts = keys.schema_ref().fields().iter().zip(keys.columns()).map(text).collect::<Result<Vec<_>>>()?;
+            return Ok(Some(format!("the key {}", texts.join(", "))));
+        }
+        Ok(None)
+    }
+}
