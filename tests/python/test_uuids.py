@@ -409,10 +409,28 @@ def test_differences_have_uuids(source: Path, tmp_path: Path) -> None:
     assert run("diff", source, other, "--key", "i", "--columns", "i,u", "-o", out).code == 1
     # The row before, and the one after it.
     assert [line.split(",")[2] for line in out.read_text().splitlines()[1:]] == [str(SEVENTH), str(EIGHTH)]
-    # By texts, each row would differ.
+    # A UUID equals its text, also as a key and within other columns.
     lr.copy(source, texts, columns=["i", "u"])
-    refused = run("diff", source, texts, "--key", "i", "--columns", "i,u")
-    assert (refused.code, "comparing UUIDs with text" in refused.err) == (6, True)
+    for one, two in [(source, texts), (texts, source)]:
+        for key, where in [("i", "true"), (["i", "u"], "u IS NOT NULL"), ("u", "i IN (7, 8)")]:
+            found = lr.diff(one, two, key=key, columns=["i", "u"], where=where)
+            assert (found.is_different, found.unchanged) == (False, lr.scan(source, where=where).count())
+    assert lr.diff(other, texts, key="i").changed_columns == {"u": 1}
+
+
+@pytest.mark.parametrize("shape", ["list", "struct", "map"])
+def test_differences_have_uuids_within_columns(tmp_path: Path, shape: str) -> None:
+    of = {"list": "[{}, NULL]", "struct": "{{'a': {}, 'b': i}}", "map": "MAP {{i: {}}}"}[shape]
+    ids = "'00000000-0000-4000-8000-' || lpad(i::VARCHAR, 12, '0')"
+    for name, value in (("a", f"({ids})::UUID"), ("b", ids), ("c", f"CASE i WHEN 3 THEN 'x' ELSE {ids} END")):
+        duckdb.sql(f"COPY (SELECT i, {of.format(value)} AS v FROM range(20) t(i)) TO '{tmp_path}/{name}.parquet'")
+    found = lr.diff(tmp_path / "a.parquet", tmp_path / "b.parquet", key="i")
+    assert (found.is_different, found.unchanged) == (False, 20)
+    found = lr.diff(tmp_path / "c.parquet", tmp_path / "a.parquet", key="i")
+    assert (found.changed_columns, found.unchanged) == ({"v": 1}, 19)
+    # Before it, and after it.
+    shown = [str(row["v"]) for row in pa.table(found.rows).to_pylist()]
+    assert ["'x'" in shown[0], "'00000000-0000-4000-8000-000000000003'" in shown[1]] == [True, True]
 
 
 def test_the_schema_has_no_metadata(source: Path) -> None:

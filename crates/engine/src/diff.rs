@@ -135,8 +135,9 @@ impl RowDiff {
             second_columns: names(&second_schema, &first_schema, false),
             ..Diff::default()
         };
-        let first = DiffSide::new(first, first_scan, &common, &key)?;
-        let second = DiffSide::new(second, second_scan, &common, &key)?;
+        let mut first = DiffSide::new(first, first_scan, &common, &key)?;
+        let mut second = DiffSide::new(second, second_scan, &common, &key)?;
+        DiffSide::share_texts(&mut first, &mut second)?;
         Ok(Self { options: options.clone(), first: Arc::new(first), second: Arc::new(second), found, job: job.clone() })
     }
 
@@ -231,15 +232,8 @@ fn output_schema(first: &Schema, second: &Schema) -> Result<SchemaRef> {
                 .advice(format!("name the columns to compare with {COLUMNS}")));
         };
         let mut common = Field::new(field.name(), data_type, true);
-        match (is_uuid(field), is_uuid(other)) {
-            (true, true) => common.set_metadata(field.metadata().clone()),
-            // Their bytes are no text of a UUID: each row would differ.
-            (true, false) | (false, true) if one.is_string() || two.is_string() => {
-                return Err(Error::unsupported("comparing UUIDs with text")
-                    .at(format!("column {:?}", field.name()))
-                    .advice(format!("name the columns to compare with {COLUMNS}")));
-            }
-            _ => {}
+        if is_uuid(field) && is_uuid(other) {
+            common.set_metadata(field.metadata().clone());
         }
         fields.push(common);
     }

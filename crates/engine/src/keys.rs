@@ -39,4 +39,9 @@ impl KeyProjection {
     pub fn hashes(&self, batch: &RecordBatch) -> Result<Vec<u128>> {
         row_hashes(&batch.project(&self.columns).map_err(Error::unexpected)?)
     }
+
+    /// The key's columns of a schema that has them in the same places.
+    pub fn of_schema(&self, schema: &Schema) -> Result<Schema> {
+        schema.project(&self.columns).map_err(Error::unexpected)
+    }
 }

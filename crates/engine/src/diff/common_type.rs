@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::compute::can_cast_types;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use lakerace_format::is_uuid;
 
 /// The type to which the values of both types are cast. `None`: there is none, as of a struct and a number.
 ///
@@ -41,6 +42,24 @@ fn merged(first: &DataType, second: &DataType) -> Option<DataType> {
             (None, None) if first.is_nested() || second.is_nested() => null_or(first, second),
             (None, None) => Some(merged_values(first, second)),
             _ => null_or(first, second),
+        },
+    }
+}
+
+/// Returns true if a field has UUIDs where the other one has texts, or fields within it do.
+pub(super) fn has_texts_of_uuids(field: &Field, other: &Field) -> bool {
+    if is_uuid(field) {
+        return plain(other.data_type()).is_string();
+    }
+    let (own, others) = (plain(field.data_type()), plain(other.data_type()));
+    match (item(own), item(others)) {
+        (Some(own), Some(other)) => has_texts_of_uuids(own, other),
+        _ => match (own, others) {
+            (DataType::Struct(own), DataType::Struct(others)) => {
+                own.len() == others.len() && own.iter().zip(others).any(|(own, other)| has_texts_of_uuids(own, other))
+            }
+            (DataType::Map(own, _), DataType::Map(other, _)) => has_texts_of_uuids(own, other),
+            _ => false,
         },
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{Field, SchemaRef};
 use arrow::util::display::array_value_to_string;
-use lakerace_format::{narrowed_batch, without_dictionaries};
+use lakerace_format::{narrowed_batch, with_uuid_texts, without_dictionaries};
 use lakerace_io::option::KEY;
 use lakerace_io::{Error, Result};
 
+use super::common_type::has_texts_of_uuids;
 use crate::Scan;
 use crate::checksum::row_hashes;
 use crate::keys::KeyProjection;
@@ -22,6 +23,8 @@ pub(super) struct DiffSide {
     /// The compared columns.
     pub schema: SchemaRef,
     pub key: KeyProjection,
+    /// Which compared columns have texts in place of UUIDs, because the other side has texts.
+    texts: Vec<usize>,
 }
 
 /// A row, by its hashes.
@@ -61,7 +64,35 @@ impl DiffSide {
         let columns = common.iter().map(at).collect::<Result<Vec<_>>>()?;
         let schema = Arc::new(without_dictionaries(&whole.project(&columns).map_err(Error::unexpected)?));
         let key = KeyProjection::new(&schema, key).map_err(|error| error.at(name))?;
-        Ok(Self { name: name.to_owned(), scan, columns, schema, key })
+        Ok(Self { name: name.to_owned(), scan, columns, schema, key, texts: Vec::new() })
+    }
+
+    /// Compares UUIDs with texts by their texts.
+    pub fn share_texts(first: &mut Self, second: &mut Self) -> Result<()> {
+        let texts = |side: &Self, other: &Self| -> Vec<usize> {
+            let pairs = side.schema.fields().iter().zip(other.schema.fields()).enumerate();
+            pairs.filter(|(_, (own, other))| has_texts_of_uuids(own, other)).map(|(at, _)| at).collect()
+        };
+        (first.texts, second.texts) = (texts(first, second), texts(second, first));
+        for side in [first, second] {
+            side.schema = side.with_texts(RecordBatch::new_empty(Arc::clone(&side.schema)))?.schema();
+            side.key.schema = Arc::new(side.key.of_schema(&side.schema)?);
+        }
+        Ok(())
+    }
+
+    fn with_texts(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        if self.texts.is_empty() {
+            return Ok(batch);
+        }
+        let (mut fields, mut columns) = (batch.schema_ref().fields().to_vec(), batch.columns().to_vec());
+        for at in &self.texts {
+            let column = with_uuid_texts(batch.project(&[*at]).map_err(Error::unexpected)?)?;
+            fields[*at] = Arc::clone(&column.schema_ref().fields()[0]);
+            columns[*at] = Arc::clone(column.column(0));
+        }
+        let schema = arrow::datatypes::Schema::new_with_metadata(fields, batch.schema_ref().metadata().clone());
+        RecordBatch::try_new(Arc::new(schema), columns).map_err(Error::unexpected)
     }
 
     /// The compared columns of a batch.
@@ -70,7 +101,11 @@ impl DiffSide {
     /// `Invalid` where a row has null in its key.
     pub fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let batch = batch.project(&self.columns).map_err(Error::unexpected)?;
-        let batch = narrowed_batch(&batch, &self.schema)?;
+        let schema = match self.texts.is_empty() {
+            true => Arc::clone(&self.schema),
+            false => Arc::new(without_dictionaries(batch.schema_ref())),
+        };
+        let batch = self.with_texts(narrowed_batch(&batch, &schema)?)?;
         self.check_key(&batch)?;
         Ok(batch)
     }
