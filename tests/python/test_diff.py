@@ -113,7 +113,9 @@ def ordered_keys(count: int, kind: str) -> pl.DataFrame:
     """Keys that ascend."""
     numbers = pl.Series(range(count))
     if kind == "two":
-        return pl.DataFrame({"k": [f"t{number // 7:06}" for number in numbers], "l": [number % 7 for number in numbers]})
+        return pl.DataFrame(
+            {"k": [f"t{number // 7:06}" for number in numbers], "l": [number % 7 for number in numbers]}
+        )
     keys = {
         "small": numbers.cast(pl.Int32),
         "number": numbers - 10,
@@ -156,7 +158,9 @@ def test_keys_in_any_order(tmp_path: Path, kind: str, order: str) -> None:
         gone = rows.filter(pl.col("_change_type").is_in(["delete", "update_preimage"]))["v"]
         after = set(second.rows())
         assert sorted(gone) == sorted(row[-1] for row in first.rows() if row not in after)
-        assert counts(lr.diff(two, one, key=keys.columns, threads=threads, summary=True))["inserted"] == wanted["deleted"]
+        assert (
+            counts(lr.diff(two, one, key=keys.columns, threads=threads, summary=True))["inserted"] == wanted["deleted"]
+        )
 
 
 @pytest.mark.parametrize("place", [0, 499, 500, 1998])

@@ -10,9 +10,9 @@
 
 mod common_type;
 mod diff_side;
+mod differing_keys;
 mod hash_comparison;
 mod hash_partitions;
-mod key_set;
 mod ordered_comparison;
 mod row_partitions;
 

@@ -8,8 +8,8 @@ use lakerace_io::{Job, Result};
 
 use super::Diff;
 use super::diff_side::{DiffSide, KeyHash, RowHash};
+use super::differing_keys::DifferingKeys;
 use super::hash_partitions::{HashMemory, HashPartition, HashPartitions, MAX_LEVEL, PARTITIONS};
-use super::key_set::KeySet;
 
 /// The part of the memory for hashes that wait for their comparison.
 const WAITING_SHARE: u64 = 2;
@@ -22,7 +22,7 @@ const MAX_PARTITION_BYTES: u64 = 16 << 30;
 ///
 /// # Errors
 /// `Invalid` where several rows of a side have the same key, or one has null.
-pub(super) fn compare(sides: [&DiffSide; 2], memory_bytes: u64, found: &mut Diff, job: &Job) -> Result<KeySet> {
+pub(super) fn compare(sides: [&DiffSide; 2], memory_bytes: u64, found: &mut Diff, job: &Job) -> Result<DifferingKeys> {
     let memory = HashMemory::new(memory_bytes / WAITING_SHARE);
     let hashes = [HashPartitions::read(sides[0], &memory, job)?, HashPartitions::read(sides[1], &memory, job)?];
     found.first_rows = hashes[0].rows();
@@ -31,8 +31,8 @@ pub(super) fn compare(sides: [&DiffSide; 2], memory_bytes: u64, found: &mut Diff
     let comparison = HashComparison {
         sides,
         partition_bytes: (memory_bytes / COMPARED_SHARE / threads as u64).min(MAX_PARTITION_BYTES),
-        totals: Mutex::new(HashTotals { found, keys: KeySet::new(memory_bytes) }),
-        // What is divided does not fit the memory.
+        totals: Mutex::new(HashTotals { found, keys: DifferingKeys::new(memory_bytes) }),
+        // A divided partition does not fit the memory.
         divided_memory: HashMemory::new(0),
         job,
     };
@@ -54,7 +54,7 @@ struct HashComparison<'a> {
 
 struct HashTotals<'a> {
     found: &'a mut Diff,
-    keys: KeySet,
+    keys: DifferingKeys,
 }
 
 impl HashComparison<'_> {
@@ -78,7 +78,7 @@ impl HashComparison<'_> {
     }
 }
 
-/// What a partition's comparison has found.
+/// The findings of a partition's comparison.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct PartitionDiff {
     inserted: u64,

@@ -51,7 +51,7 @@ pub(super) struct HashPartitions<'a> {
 #[derive(Default)]
 pub(super) struct HashPartition {
     blocks: Vec<Vec<RowHash>>,
-    /// Those that did not fit the memory.
+    /// The rows that did not fit the memory.
     file: Option<File>,
 }
 

@@ -16,8 +16,8 @@ use lakerace_io::{Error, Job, Result, private_file};
 
 use super::DiffOutput;
 use super::diff_side::DiffSide;
+use super::differing_keys::DifferingKeys;
 use super::hash_partitions::{MAX_LEVEL, PARTITIONS, in_temporary, partition_of};
-use super::key_set::KeySet;
 use crate::checksum::row_hashes;
 
 /// Bytes of rows in memory before all of them are written, at most.
@@ -62,7 +62,7 @@ impl RowPartitions {
     }
 
     /// Reads the rows of a side whose key is one of a set.
-    pub fn read(side: &DiffSide, keys: &KeySet, memory_bytes: u64, job: &Job) -> Result<Self> {
+    pub fn read(side: &DiffSide, keys: &DifferingKeys, memory_bytes: u64, job: &Job) -> Result<Self> {
         let rows = Mutex::new(Self::new(0, memory_bytes));
         let mut threads = vec![(); job.options().threads.max(1)];
         map_with_states(&mut threads, side.scan.batches()?, |(), batch| {

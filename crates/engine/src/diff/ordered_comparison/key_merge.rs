@@ -23,12 +23,12 @@ const MAX_STEP_ROWS: usize = 16 << 10;
 /// Rows of a batch, in order.
 pub(super) type RowRanges = Vec<Range<usize>>;
 
-/// Rows of a batch of each side, or of one beside an empty one.
+/// Rows of a batch of each side, or of one side and an empty one.
 pub(super) struct MergedRows {
     pub batches: [RecordBatch; 2],
-    /// Those whose keys both sides have: as many on both, and in the same order.
+    /// The rows whose keys both sides have: as many on both, and in the same order.
     pub common: [RowRanges; 2],
-    /// Those whose keys only this side has.
+    /// The rows whose keys only this side has.
     pub own: [RowRanges; 2],
 }
 
@@ -107,7 +107,7 @@ impl Iterator for KeyMerge {
 }
 
 /// Merges two batches up to the end of one.
-fn merged(first: &mut OrderedRows, second: &mut OrderedRows) -> Result<MergedRows> {
+fn merged(first: &mut AscendingRows, second: &mut AscendingRows) -> Result<MergedRows> {
     let order = KeyOrder::new(&first.keys, &second.keys)?;
     let (mut common, mut own): ([RowRanges; 2], [RowRanges; 2]) = Default::default();
     while first.left() > 0 && second.left() > 0 {
@@ -133,7 +133,7 @@ fn add_rows(ranges: &mut RowRanges, rows: Range<usize>) {
 }
 
 /// The number of next rows that have the same keys, of which there is one at least.
-fn equal_keys(first: &OrderedRows, second: &OrderedRows) -> Result<usize> {
+fn equal_keys(first: &AscendingRows, second: &AscendingRows) -> Result<usize> {
     let most = first.left().min(second.left());
     let (mut equal, mut step) = (1, FIRST_STEP_ROWS);
     while equal < most {
@@ -173,13 +173,13 @@ impl KeyOrder {
 }
 
 /// The rows of a batch in the order of their keys, and how many of them are merged.
-struct OrderedRows {
+struct AscendingRows {
     batch: RecordBatch,
     keys: Vec<ArrayRef>,
     at: usize,
 }
 
-impl OrderedRows {
+impl AscendingRows {
     fn left(&self) -> usize {
         self.batch.num_rows() - self.at
     }
@@ -198,7 +198,7 @@ impl OrderedRows {
 
 /// The rows of a side that are next.
 enum NextRows<'a> {
-    Some(&'a mut OrderedRows),
+    Some(&'a mut AscendingRows),
     Ended,
     /// A key is not above the one before it.
     Unordered,
@@ -207,8 +207,8 @@ enum NextRows<'a> {
 /// A side that is read in order.
 struct OrderedSide {
     /// The rows of each batch; `None` where their keys do not ascend.
-    batches: OrderedPool<RecordBatch, Option<OrderedRows>, Error>,
-    current: Option<OrderedRows>,
+    batches: OrderedPool<RecordBatch, Option<AscendingRows>, Error>,
+    current: Option<AscendingRows>,
     /// The last key of the batch before the current one.
     before: Vec<ArrayRef>,
 }
@@ -219,7 +219,7 @@ impl OrderedSide {
         let options =
             PoolOptions { thread_name: "lakerace-diff", threads, window: threads + BATCHES_AHEAD, joins: false };
         let (side, types, batches) = (Arc::clone(side), types.to_vec(), side.scan.batches()?);
-        let batches = OrderedPool::start(options, job, batches, move |batch| ordered_rows(&side, &types, &batch));
+        let batches = OrderedPool::start(options, job, batches, move |batch| ascending_rows(&side, &types, &batch));
         Ok(Self { batches, current: None, before: Vec::new() })
     }
 
@@ -240,12 +240,12 @@ impl OrderedSide {
 }
 
 /// The rows of a batch; `None` where their keys do not ascend.
-fn ordered_rows(side: &DiffSide, types: &[DataType], batch: &RecordBatch) -> Result<Option<OrderedRows>> {
+fn ascending_rows(side: &DiffSide, types: &[DataType], batch: &RecordBatch) -> Result<Option<AscendingRows>> {
     let batch = side.project(batch)?;
     let keys = side.key.project(&batch)?;
     let typed = |(key, data_type): (&ArrayRef, &DataType)| cast(key, data_type).map_err(Error::unexpected);
     let keys = keys.columns().iter().zip(types).map(typed).collect::<Result<Vec<_>>>()?;
-    Ok(is_ascending(&keys, batch.num_rows())?.then_some(OrderedRows { batch, keys, at: 0 }))
+    Ok(is_ascending(&keys, batch.num_rows())?.then_some(AscendingRows { batch, keys, at: 0 }))
 }
 
 fn is_ascending(keys: &[ArrayRef], rows: usize) -> Result<bool> {

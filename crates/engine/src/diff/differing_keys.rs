@@ -12,15 +12,15 @@ const MARKS_PER_KEY: usize = 16;
 /// Keys that differ, by half of their hash. Both sides read the rows of all of them, so that an equal key that shares
 /// its half with another one is recognised as equal.
 #[derive(Debug)]
-pub(super) struct KeySet {
+pub(super) struct DifferingKeys {
     /// `None`: too many to list.
     known: Option<Vec<u64>>,
     limit: u64,
-    /// A bit for the low bits of each key: most keys that are not listed are told from it alone.
+    /// A bit for the low bits of each key: most keys that are not listed have no bit.
     marks: Vec<u64>,
 }
 
-impl KeySet {
+impl DifferingKeys {
     /// An empty set, with a limit of what it lists.
     pub fn new(memory_bytes: u64) -> Self {
         Self { known: Some(Vec::new()), limit: memory_bytes / KNOWN_SHARE / size_of::<u64>() as u64, marks: Vec::new() }
