@@ -12,7 +12,7 @@ use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 use lakerace::{Batches, Error, ErrorKind, Job, Result};
-use lakerace_exec::{ProducerThreads, ValueSender};
+use lakerace_exec::{OrderedPool, PoolOptions, ProducerThreads, ValueSender};
 use lakerace_format::exported_schema;
 use lakerace_io::option::Door;
 use lakerace_io::wait::lock;
@@ -129,16 +129,16 @@ impl ThreadedReader {
         job: Job,
         failure: Arc<Mutex<Option<StreamFailure>>>,
     ) -> Result<Self> {
-        let schema = target.clone().unwrap_or_else(|| Arc::clone(batches.schema()));
+        let batches = match target {
+            Some(target) => cast_batches(batches, target, &job),
+            None => batches,
+        };
+        let schema = Arc::clone(batches.schema());
         c_schema(&schema)?;
         // One batch waits for the consumer.
         let pull = [move |sender: &ValueSender<RecordBatch, Error>| {
             for batch in batches {
-                let batch = match &target {
-                    Some(target) => cast(&batch?, target)?,
-                    None => batch?,
-                };
-                sender.send(Ok(batch), 1)?;
+                sender.send(Ok(batch?), 1)?;
             }
             Ok(())
         }];
@@ -221,6 +221,15 @@ impl ThreadedReader {
             }
         }
     }
+}
+
+/// The batches in other types, on the job's threads.
+fn cast_batches(batches: Batches, target: SchemaRef, job: &Job) -> Batches {
+    let threads = job.options().threads.max(1);
+    let options = PoolOptions { thread_name: "lakerace-cast", threads, window: threads + 1, joins: false };
+    let schema = Arc::clone(&target);
+    let mut pool = OrderedPool::start(options, job, batches, move |batch| cast(&batch, &target));
+    Batches::new(schema, std::iter::from_fn(move || pool.take().transpose()))
 }
 
 impl Drop for ThreadedReader {
