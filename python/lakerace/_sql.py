@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset
 
     from lakerace._api import RowSource
-    from lakerace._sql_run import QueryRun
+    from lakerace._sql_run import QueryDatabase, QueryRun
     from lakerace._sql_scan import OpenLocation, RunState
     from lakerace._sql_text import ParsedQuery, TablePlace
 
@@ -113,22 +113,24 @@ class SqlRows(ShownRows):
         3
     """
 
-    __slots__ = ("_job", "_limits", "_opened", "_params", "_query", "_schema", "_tables", "_text")
+    __slots__ = ("_database", "_job", "_opened", "_params", "_query", "_schema", "_tables", "_text", "_words")
 
     def __init__(
         self,
         query: str,
         text: str,
         params: Parameters | None,
-        limits: Mapping[str, Any],
+        database: QueryDatabase,
         job: _lakerace.Job,
         opened: Mapping[str, OpenLocation],
         tables: Mapping[str, pyarrow.Table],
+        words: frozenset[str] | None,
     ) -> None:
         self._query = query
         self._text = text
+        self._words = words
         self._params = params
-        self._limits = limits
+        self._database = database
         self._job = job
         self._opened = opened
         self._tables = tables
@@ -149,13 +151,13 @@ class SqlRows(ShownRows):
         _check_version(duckdb.__version__)
         if isinstance(params, (str, bytes)):
             raise UsageError(f"params is a list of values, not one text: write [{params!r}]")
-        from lakerace._sql_run import raised
+        from lakerace._sql_run import QueryDatabase, raised
         from lakerace._sql_scan import RunState
         from lakerace._sql_text import parse_query
 
         _check_names(relations)
-        with duckdb.connect() as connection:
-            connection.execute("SET TimeZone = 'UTC'")
+        database = QueryDatabase(limits)
+        with database.connected() as connection:
             try:
                 parsed = parse_query(connection, query, list(relations))
             except duckdb.Error as error:
@@ -163,7 +165,7 @@ class SqlRows(ShownRows):
         opened = _open(parsed, relations, limits, job)
         _check_places(parsed, relations, limits, job)
         tables = {name: _table(source) for name, source in relations.items() if not _is_location(source)}
-        rows = cls(query, parsed.text, params, limits, job, opened, tables)
+        rows = cls(query, parsed.text, params, database, job, opened, tables, parsed.words)
         # What is wrong with the query shows now.
         rows._schema = rows._run(f"SELECT * FROM ({parsed.text}\n) LIMIT 0", reads=False).schema()
         return rows
@@ -219,9 +221,9 @@ class SqlRows(ShownRows):
             self._opened = {
                 name: type(opened)(opened.location, opened.options, self._job) for name, opened in self._opened.items()
             }
-        state = RunState(self._query, reads=reads)
+        state = RunState(self._query, self._words, reads=reads)
         tables: dict[str, Any] = {name: SqlDataset(opened, state) for name, opened in self._opened.items()}
-        return QueryRun(text or self._text, self._params, self._limits, self._job, {**tables, **self._tables}, state)
+        return QueryRun(text or self._text, self._params, self._database, self._job, {**tables, **self._tables}, state)
 
     def batches(self) -> Iterator[pyarrow.RecordBatch]:
         """The rows batch by batch, as `pyarrow.RecordBatch`. Memory holds a few of them at a time.
@@ -276,7 +278,9 @@ class SqlRows(ShownRows):
         if rows < 0:
             raise UsageError(f"rows={rows}: not a number of rows")
         text = f"SELECT * FROM ({self._text}\n) LIMIT {rows}"
-        limited = SqlRows(self._query, text, self._params, self._limits, self._job, self._opened, self._tables)
+        limited = SqlRows(
+            self._query, text, self._params, self._database, self._job, self._opened, self._tables, self._words
+        )
         limited._schema = self._schema
         return limited
 

@@ -40,6 +40,57 @@ _WAITING_BATCHES = 2
 _LOOK_SECONDS = 0.1
 
 
+class QueryDatabase:
+    """A database in memory for the runs of a query, which share its limits. Each run has a connection of its own."""
+
+    def __init__(self, limits: Mapping[str, Any]) -> None:
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._started: tuple[int, duckdb.DuckDBPyConnection] | None = None
+
+    def connected(self) -> duckdb.DuckDBPyConnection:
+        """A new connection. The first one starts the database, which takes longer than a small query."""
+        with self._lock:
+            # A database does not work in a forked process.
+            if self._started is None or self._started[0] != os.getpid():
+                self._started = (os.getpid(), self._start())
+            connection = self._started[1].cursor()
+        connection.execute("SET TimeZone = 'UTC'")
+        # duckdb draws on standard output.
+        connection.execute("SET enable_progress_bar = false")
+        return connection
+
+    def discard(self) -> None:
+        """The next connection is one of a new database: an internal error of duckdb makes the whole of one useless."""
+        with self._lock:
+            self._started = None
+
+    def _start(self) -> duckdb.DuckDBPyConnection:
+        # What is read goes through lakerace: duckdb opens no files, and finds no variables of Python.
+        config: dict[str, Any] = {"python_enable_replacements": False}
+        if self._limits["threads"] is not None:
+            config["threads"] = self._limits["threads"]
+        connection = duckdb.connect(config=config)
+        try:
+            folder = os.path.join(tempfile.gettempdir(), f"lakerace-sql-{os.getpid()}-{id(self):x}")
+            connection.execute("SET temp_directory = ?", [folder])
+            self._set_memory(connection)
+            connection.execute("SET enable_external_access = false")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _set_memory(self, connection: duckdb.DuckDBPyConnection) -> None:
+        limit = self._limits["memory_limit"]
+        if limit is None:
+            return
+        try:
+            connection.execute("SET memory_limit = ?", [f"{limit}B" if isinstance(limit, int) else limit])
+        except duckdb.Error as error:
+            raise UsageError(f"memory_limit={limit!r}: {_message(error)}") from error
+
+
 class QueryRun:
     """One run of a query, on a connection of its own."""
 
@@ -47,14 +98,14 @@ class QueryRun:
         self,
         text: str,
         params: Sequence[Any] | Mapping[str, Any] | None,
-        limits: Mapping[str, Any],
+        database: QueryDatabase,
         job: _lakerace.Job,
         tables: Mapping[str, Any],
         state: RunState,
     ) -> None:
         self._text = text
         self._params = params
-        self._limits = limits
+        self._database = database
         self._job = job
         self._tables = tables
         self.state = state
@@ -99,19 +150,8 @@ class QueryRun:
             return "\n".join(str(row[1]) for row in rows)
 
     def _connected(self) -> duckdb.DuckDBPyConnection:
-        # What is read goes through lakerace: duckdb opens no files, and finds no variables of Python.
-        config: dict[str, Any] = {"python_enable_replacements": False}
-        if self._limits["threads"] is not None:
-            config["threads"] = self._limits["threads"]
-        connection = duckdb.connect(config=config)
+        connection = self._database.connected()
         try:
-            connection.execute("SET TimeZone = 'UTC'")
-            # duckdb draws on standard output.
-            connection.execute("SET enable_progress_bar = false")
-            folder = os.path.join(tempfile.gettempdir(), f"lakerace-sql-{os.getpid()}-{id(self):x}")
-            connection.execute("SET temp_directory = ?", [folder])
-            self._set_memory(connection)
-            connection.execute("SET enable_external_access = false")
             for name, table in self._tables.items():
                 if isinstance(table, pyarrow.Table):
                     check_types(table.schema, None, name)
@@ -121,15 +161,6 @@ class QueryRun:
             connection.close()
             raise
         return connection
-
-    def _set_memory(self, connection: duckdb.DuckDBPyConnection) -> None:
-        limit = self._limits["memory_limit"]
-        if limit is None:
-            return
-        try:
-            connection.execute("SET memory_limit = ?", [f"{limit}B" if isinstance(limit, int) else limit])
-        except duckdb.Error as error:
-            raise UsageError(f"memory_limit={limit!r}: {_message(error)}") from error
 
     def _relation(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         params = self._params
@@ -168,6 +199,8 @@ class QueryRun:
             if isinstance(item, BaseException):
                 if self._job.is_cancelled:
                     raise KeyboardInterrupt from item
+                if isinstance(item, (duckdb.InternalException, duckdb.FatalException)):
+                    self._database.discard()
                 raise raised(item, self.state) from item
             return item
 

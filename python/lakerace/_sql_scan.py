@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,9 +36,11 @@ class AskedScan(NamedTuple):
 class RunState:
     """What one run of a query shares with its scans."""
 
-    def __init__(self, query: str, *, reads: bool = True) -> None:
+    def __init__(self, query: str, words: frozenset[str] | None = None, *, reads: bool = True) -> None:
         #: The query as it was given, for errors.
         self.query = query
+        #: All words of the query in lower case; `None` if it may use columns that it does not name.
+        self.words = words
         #: Whether rows are read. Without them, a run tells what it would read.
         self.reads = reads
         #: The scans, in the order in which they began.
@@ -108,6 +111,8 @@ class SqlDataset(ScanDataset):
         if not can_narrow(opened.options):
             needed, is_whole = None, columns is None and is_whole
         check_types(self._schema, needed, opened.location)
+        if columns is not None and is_whole and self._is_counted(columns):
+            return _Reads(self._counted(columns, where))
         scan = opened.native.narrowed(narrowed_options(opened.options, names, needed, where, None))
         after = None if is_whole or filter is None else str(filter)
         self._run.asked.append(AskedScan(opened.location, needed, where, after, scan))
@@ -116,6 +121,26 @@ class SqlDataset(ScanDataset):
             return _Reads(self._reader(scan, schema))
         batches = self._batches_of(scan, schema)
         return pyarrow.dataset.Scanner.from_batches(batches, schema=schema, columns=columns, filter=filter)
+
+    def _is_counted(self, columns: list[str]) -> bool:
+        """Whether duckdb needs the number of rows alone: it asks for one column then, which the query does not name."""
+        words, names = self._run.words, self._schema.names
+        if words is None or len(columns) != 1 or len(names) == 1:
+            return False
+        return can_narrow(self._opened.options) and not words.intersection(re.findall(r"\w+", columns[0].lower()))
+
+    def _counted(self, columns: list[str], where: str | None) -> pyarrow.RecordBatchReader:
+        """As many nulls as there are rows."""
+        opened = self._opened
+        scan = opened.native.narrowed(narrowed_options(opened.options, self._schema.names, [], where, None))
+        self._run.asked.append(AskedScan(opened.location, [], where, None, scan))
+        rows = self._reader(scan, pyarrow.schema([]))
+        schema = pyarrow.schema([self._schema.field(columns[0])])
+        kind = schema.field(0).type
+        nulls = (
+            pyarrow.RecordBatch.from_arrays([pyarrow.nulls(batch.num_rows, kind)], schema=schema) for batch in rows
+        )
+        return pyarrow.RecordBatchReader.from_batches(schema, nulls)
 
     def _reader(self, scan: _lakerace.Scan, schema: pyarrow.Schema) -> pyarrow.RecordBatchReader:
         if not self._run.reads:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
@@ -30,6 +31,8 @@ class ParsedQuery(NamedTuple):
     text: str
     #: The locations by these names.
     places: dict[str, TablePlace]
+    #: All words of the query in lower case; `None` if it may use columns that it does not name.
+    words: frozenset[str] | None
 
 
 def parse_query(connection: duckdb.DuckDBPyConnection, query: str, relations: Collection[str]) -> ParsedQuery:
@@ -51,9 +54,10 @@ def parse_query(connection: duckdb.DuckDBPyConnection, query: str, relations: Co
         table["table_name"], table["at_clause"] = plain, None
         table["qualified_name"] = {"path": [plain]}
         table["alias"] = table["alias"] or _alias(name)
+    words = None if _has_unnamed_columns(tree) else frozenset(re.findall(r"\w+", query.lower()))
     if not names:
-        return ParsedQuery(query, {})
-    return ParsedQuery(_text(connection, tree), {plain: place for place, plain in names.items()})
+        return ParsedQuery(query, {}, words)
+    return ParsedQuery(_text(connection, tree), {plain: place for place, plain in names.items()}, words)
 
 
 def _tree(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:
@@ -99,6 +103,12 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 def _tables(tree: Any) -> Iterator[dict[str, Any]]:
     return (node for node in _nodes(tree) if node.get("type") == "BASE_TABLE")
+
+
+def _has_unnamed_columns(tree: Any) -> bool:
+    """Whether a query may use columns that it does not name: `*`, `#1`, NATURAL JOIN, PIVOT, SUMMARIZE."""
+    kinds = {str(value) for node in _nodes(tree) for key, value in node.items() if key in {"class", "type", "ref_type"}}
+    return bool(kinds & {"STAR", "POSITIONAL_REFERENCE", "NATURAL", "PIVOT", "SHOW_REF"})
 
 
 def _common_tables(tree: Any) -> Iterator[str]:
