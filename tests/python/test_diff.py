@@ -359,6 +359,27 @@ def test_the_command(tmp_path: Path) -> None:
     assert command(first, twice, "--key", "id").returncode == 4
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "arrow"])
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+def test_a_pipe_is_a_side(tmp_path: Path, form: str, order: str) -> None:
+    rows = pa.table({"id": list(range(100)), "text": [f"t{number}" for number in range(100)]})
+    rows = rows.sort_by([("id", order)])
+    lr.copy(rows, tmp_path / f"a.{form}")
+    lr.copy(rows, tmp_path / "same.parquet")
+    lr.copy(rows.slice(1), tmp_path / "other.parquet")
+    for other, code in (("same", 0), ("other", 1)):
+        with subprocess.Popen(["cat", tmp_path / f"a.{form}"], stdout=subprocess.PIPE) as pipe:
+            done = subprocess.run(
+                [sys.executable, "-m", "lakerace", "diff", "-", tmp_path / f"{other}.parquet", "--key", "id", "--json"],
+                check=False,
+                capture_output=True,
+                stdin=pipe.stdout,
+            )
+        assert done.returncode == code, done.stderr
+        found = json.loads(done.stdout.splitlines()[-1])
+        assert (found["first_rows"], found["deleted"], found["unchanged"]) == (100, code, 100 - code)
+
+
 def test_an_option_of_one_format_applies_to_the_side_that_takes_it(tmp_path: Path) -> None:
     frame = pl.DataFrame({"id": ["01", "02"], "text": ["a", "b"]})
     frame.write_csv(tmp_path / "rows.csv")

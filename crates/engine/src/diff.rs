@@ -108,8 +108,10 @@ impl RowDiff {
     /// # Errors
     /// `NotFound` for a column of the key that a side lacks; `Usage` without a key, or with too little memory.
     pub fn open(first: &str, second: &str, options: &DiffOptions, job: &Job) -> Result<Self> {
-        let (first_scan, second_scan) =
-            (Scan::open_unchecked(first, &options.first, job)?, Scan::open_unchecked(second, &options.second, job)?);
+        let open = |place: &str, read: &ReadOptions| {
+            Scan::open_unchecked(place, &ReadOptions { is_read_again: true, ..read.clone() }, job)
+        };
+        let (first_scan, second_scan) = (open(first, &options.first)?, open(second, &options.second)?);
         check_either_scope([
             (&options.first, first_scan.place_kind(), &shown(first)),
             (&options.second, second_scan.place_kind(), &shown(second)),

@@ -42,6 +42,8 @@ pub struct ReadOptions {
     pub column_union: ColumnUnion,
     /// A column with the path or URL of the file that a row is from, after all others.
     pub file_name_column: Option<String>,
+    /// True if the rows are read several times: a pipe is copied to a temporary file first.
+    pub is_read_again: bool,
     /// Settings of the store.
     pub storage: StorageOptions,
 }

@@ -14,7 +14,8 @@ use crate::files::FileSource;
 const FRONT_BYTES: usize = 512;
 
 /// The pipe at a location, as a file; `None` where the location is something else. Text and Arrow IPC are read as they
-/// arrive. Files whose index is at the end are first copied to a temporary file.
+/// arrive, unless they are read several times. Those, and files whose index is at the end, are first copied to a temporary
+/// file.
 pub(crate) fn find(location: &str, options: &ReadOptions, job: &Job) -> Result<Option<FileSource>> {
     let Some(pipe) = Pipe::open(location, job)? else { return Ok(None) };
     let format = match options.format.or_else(|| FileFormat::of_file_name(location)) {
@@ -23,8 +24,10 @@ pub(crate) fn find(location: &str, options: &ReadOptions, job: &Job) -> Result<O
     };
     let object = if is_zip(&pipe.peek(FRONT_BYTES, job)?.0) {
         pipe.spooled_object("zip archives are read from their end", job)?
-    } else if format.is_streamed {
+    } else if format.is_streamed && !options.is_read_again {
         pipe.object(job)
+    } else if format.is_streamed {
+        pipe.spooled_object("it is read more than once", job)?
     } else {
         pipe.spooled_object(&format!("{} files are read from their end", format.name), job)?
     };

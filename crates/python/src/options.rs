@@ -221,6 +221,7 @@ impl<'py> Keywords<'py> {
                 Some(false) | None => ColumnUnion::Related,
             },
             file_name_column: self.get("file_name_column")?,
+            is_read_again: false,
             storage: self.storage()?,
         })
     }
