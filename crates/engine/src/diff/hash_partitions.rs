@@ -195,6 +195,6 @@ impl HashBuffers {
     }
 }
 
-pub(super) fn in_temporary(error: std::io::Error) -> Error {
+fn in_temporary(error: std::io::Error) -> Error {
     Error::from(error).at(std::env::temp_dir().display())
 }

@@ -1,23 +1,20 @@
 //! The rows of a side that may differ, in partitions on the local disk, and their comparison.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array};
 use arrow::compute::{cast, concat_batches, filter_record_batch, interleave, take_record_batch};
-use arrow::ipc::reader::StreamReader;
-use arrow::ipc::writer::StreamWriter;
 use lakerace_exec::map_with_states;
+use lakerace_format::sort::spill::{RunLocation, SpillFile, broken};
 use lakerace_format::with_own_texts;
 use lakerace_io::wait::{into_value, lock};
-use lakerace_io::{Error, Job, Result, private_file};
+use lakerace_io::{Error, Job, Result};
 
 use super::DiffOutput;
 use super::diff_side::DiffSide;
 use super::differing_keys::DifferingKeys;
-use super::hash_partitions::{MAX_LEVEL, PARTITIONS, in_temporary, partition_of};
+use super::hash_partitions::{MAX_LEVEL, PARTITIONS, partition_of};
 use crate::checksum::row_hashes;
 
 /// Bytes of rows in memory before all of them are written, at most.
@@ -33,7 +30,9 @@ const BATCH_ROWS: usize = 8192;
 pub(super) struct RowPartitions {
     /// Partitions within a partition have the next level.
     level: u32,
-    writers: Vec<Option<StreamWriter<BufWriter<File>>>>,
+    /// The rows on the disk, as runs of each partition.
+    spill: Option<SpillFile>,
+    runs: Vec<Vec<RunLocation>>,
     /// Rows that are not written yet.
     waiting: Vec<Vec<RecordBatch>>,
     waiting_bytes: u64,
@@ -43,8 +42,8 @@ pub(super) struct RowPartitions {
 
 /// The rows of a partition.
 struct StoredRows {
-    /// Partitions on the disk.
-    file: Option<File>,
+    spill: Option<SpillFile>,
+    runs: Vec<RunLocation>,
     waiting: Vec<RecordBatch>,
     bytes: u64,
 }
@@ -54,7 +53,8 @@ impl RowPartitions {
     pub fn new(level: u32, memory_bytes: u64) -> Self {
         Self {
             level,
-            writers: (0..PARTITIONS).map(|_| None).collect(),
+            spill: None,
+            runs: vec![Vec::new(); PARTITIONS],
             waiting: vec![Vec::new(); PARTITIONS],
             waiting_bytes: 0,
             buffer_bytes: BUFFER_BYTES.min(memory_bytes / BUFFER_SHARE),
@@ -111,18 +111,16 @@ impl RowPartitions {
 
     /// Writes all rows that wait.
     fn write(&mut self) -> Result<()> {
-        for (writer, waiting) in self.writers.iter_mut().zip(&mut self.waiting) {
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            none => none.insert(SpillFile::create()?),
+        };
+        for (runs, waiting) in self.runs.iter_mut().zip(&mut self.waiting) {
             let Some(first) = waiting.first() else { continue };
             let schema = first.schema();
-            let batch = concat_batches(&schema, waiting.iter()).map_err(Error::unexpected)?;
-            let writer = match writer {
-                Some(writer) => writer,
-                none => {
-                    let file = BufWriter::new(private_file()?);
-                    none.insert(StreamWriter::try_new(file, &schema).map_err(Error::unexpected)?)
-                }
-            };
-            writer.write(&batch).map_err(|e| Error::unavailable(e.to_string()).at(std::env::temp_dir().display()))?;
+            let mut run = spill.begin(&schema)?;
+            run.write(&concat_batches(&schema, waiting.iter()).map_err(Error::unexpected)?)?;
+            runs.push(run.finish()?);
             waiting.clear();
         }
         self.waiting_bytes = 0;
@@ -130,29 +128,20 @@ impl RowPartitions {
     }
 
     /// The rows of a partition, which are gone then.
-    fn take(&mut self, number: usize) -> Result<StoredRows> {
+    fn take(&mut self, number: usize) -> StoredRows {
         let waiting = std::mem::take(&mut self.waiting[number]);
-        let mut bytes = waiting.iter().map(|batch| batch.get_array_memory_size() as u64).sum();
-        let mut file = None;
-        if let Some(mut writer) = self.writers[number].take() {
-            writer.finish().map_err(Error::unexpected)?;
-            let buffer = writer.into_inner().map_err(Error::unexpected)?;
-            let mut written = buffer.into_inner().map_err(|error| in_temporary(error.into_error()))?;
-            written.flush().map_err(in_temporary)?;
-            bytes += written.seek(SeekFrom::End(0)).map_err(in_temporary)?;
-            written.seek(SeekFrom::Start(0)).map_err(in_temporary)?;
-            file = Some(written);
-        }
-        Ok(StoredRows { file, waiting, bytes })
+        let runs = std::mem::take(&mut self.runs[number]);
+        let waiting_bytes: u64 = waiting.iter().map(|batch| batch.get_array_memory_size() as u64).sum();
+        let bytes = waiting_bytes + runs.iter().map(|run| run.bytes()).sum::<u64>();
+        StoredRows { spill: self.spill.clone(), runs, waiting, bytes }
     }
 }
 
 impl StoredRows {
     fn each(self, mut each: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
-        if let Some(file) = self.file {
-            for batch in StreamReader::try_new(BufReader::new(file), None).map_err(Error::unexpected)? {
-                each(batch.map_err(Error::unexpected)?)?;
-            }
+        for (run, spill) in self.runs.into_iter().zip(self.spill.iter().cycle()) {
+            spill.open(run, None)?.try_for_each(|batch| each(batch.map_err(broken)?))?;
+            spill.forget(run);
         }
         self.waiting.into_iter().try_for_each(each)
     }
@@ -184,7 +173,7 @@ impl RowComparison<'_> {
         let level = rows[0].level;
         for number in 0..PARTITIONS {
             self.job.check()?;
-            let [first, second] = [rows[0].take(number)?, rows[1].take(number)?];
+            let [first, second] = [rows[0].take(number), rows[1].take(number)];
             if first.bytes + second.bytes > self.memory_bytes / COMPARED_SHARE && level < MAX_LEVEL {
                 let divided = |stored, side: usize| {
                     RowPartitions::divided(stored, self.sides[side], level + 1, self.memory_bytes, self.job)

@@ -38,6 +38,13 @@ pub struct SpillPart {
     to: u64,
 }
 
+impl RunLocation {
+    /// Bytes of the run.
+    pub fn bytes(self) -> u64 {
+        self.to - self.from
+    }
+}
+
 impl Read for SpillPart {
     fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let left = usize::try_from(self.to - self.at).unwrap_or(usize::MAX).min(bytes.len());
@@ -117,7 +124,7 @@ impl RunWriter<'_> {
 pub fn broken(error: ArrowError) -> Error {
     let error = match error {
         ArrowError::IoError(_, error) => Error::from(error),
-        error => Error::internal(format!("a sorted run can't be stored: {error}")),
+        error => Error::internal("rows can't be stored").because(error),
     };
     error.at(format!("a temporary file in {}", std::env::temp_dir().display()))
 }
