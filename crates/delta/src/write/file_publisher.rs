@@ -7,10 +7,10 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::RecvError;
 use std::thread::JoinHandle;
 
-use lakerace_exec::{SemaphorePermit, WeightedSemaphore};
-use lakerace_io::threads::not_started;
+use lakerace_exec::{SemaphorePermit, WeightedSemaphore, spawn_with};
 use lakerace_io::{Error, Object, Result, Unpublished};
 
 use super::published::{AddedFile, PublishedFiles};
@@ -43,7 +43,7 @@ pub(super) struct FilePublisher {
 }
 
 struct UnderWay {
-    thread: JoinHandle<Result<()>>,
+    thread: JoinHandle<std::result::Result<Result<()>, RecvError>>,
     file: AddedFile,
     object: Object,
 }
@@ -77,20 +77,22 @@ impl FilePublisher {
             self.waiting.push(done);
             return Ok(());
         }
-        let DoneFile { file, mut output, object } = done;
+        let DoneFile { file, output, object } = done;
         let acquired = SemaphorePermit::acquire(Arc::clone(&self.unsent), output.unsent_bytes(), &object.store.job);
-        let mut permit = acquired.map_err(|e| self.fail(e))?;
+        let permit = acquired.map_err(|e| self.fail(e))?;
         while self.under_way.len() >= FILES_AT_MOST || self.under_way.front().is_some_and(UnderWay::is_over) {
             self.join_oldest()?;
         }
-        let finish = move || {
+        let finish = move |(mut output, mut permit): (Unpublished, SemaphorePermit<Arc<WeightedSemaphore>>)| {
             output.prepare()?;
             permit.shrink_to(output.unsent_bytes());
             output.publish()
         };
-        let begun = std::thread::Builder::new().name("lakerace-finish".to_owned()).spawn(finish);
-        let thread = begun.map_err(|e| self.fail(not_started(&e).at("an upload")))?;
-        self.under_way.push_back(UnderWay { thread, file, object });
+        match spawn_with("lakerace-finish", (output, permit), finish) {
+            Ok(thread) => self.under_way.push_back(UnderWay { thread, file, object }),
+            // Without a thread, the caller publishes.
+            Err(unpublished) => self.end(finish(unpublished), file, object)?,
+        }
         Ok(())
     }
 
@@ -117,7 +119,13 @@ impl FilePublisher {
 
     fn join_oldest(&mut self) -> Result<()> {
         let Some(UnderWay { thread, file, object }) = self.under_way.pop_front() else { return Ok(()) };
-        match thread.join().unwrap_or_else(|_| Err(Error::internal("the thread of an upload panicked"))) {
+        let panicked = || Err(Error::internal("the thread of an upload panicked"));
+        self.end(thread.join().ok().and_then(std::result::Result::ok).unwrap_or_else(panicked), file, object)
+    }
+
+    /// Takes the outcome of publishing a file.
+    fn end(&mut self, outcome: Result<()>, file: AddedFile, object: Object) -> Result<()> {
+        match outcome {
             Ok(()) => self.visible.push(file, object, Vec::new()),
             Err(error) => {
                 // The store's answer may be all that is lost.
