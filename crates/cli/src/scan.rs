@@ -139,7 +139,7 @@ impl<'a> RowTarget<'a> {
         match ending.as_str() {
             "csv" => Ok(RowFormat::Csv),
             "jsonl" | "ndjson" => Ok(RowFormat::Jsonl),
-            "arrow" | "feather" | "ipc" => Ok(RowFormat::Arrow),
+            "arrow" | "arrows" | "feather" | "ipc" => Ok(RowFormat::Arrow),
             "txt" => Ok(RowFormat::Table),
             _ if FileFormat::of_file_name(target).is_some() => {
                 Err(Error::usage(format!("{} does not write .{ending} files", self.command)).at(target).advice(

@@ -19,7 +19,7 @@ use crate::FileFormat;
 pub static ARROW_IPC: FileFormat = FileFormat {
     title: "Arrow IPC",
     help: Some("Arrow IPC: a stream, or a file if the name ends in .arrow"),
-    endings: &["arrow", "arrows", "feather"],
+    endings: &["arrow", "arrows", "feather", "ipc"],
     marks: &[FILE_MAGIC, b"\xff\xff\xff\xff"],
     is_streamed: true,
     options: &[&COMPRESSION],
