@@ -25,9 +25,9 @@ pub(crate) enum LocationKind<'a> {
 impl<'a> LocationKind<'a> {
     /// Classifies a location by its name: nothing is opened.
     pub(crate) fn classify(location: &'a str) -> Self {
-        if let Some(folder) = scheme(location, DELTA.scheme) {
+        if let Some(folder) = without_scheme(location, DELTA.scheme) {
             Self::Table { folder }
-        } else if scheme(location, lakerace_tpch::SCHEME).is_some() {
+        } else if without_scheme(location, lakerace_tpch::SCHEME).is_some() {
             Self::Tpch
         } else if let Some(system) = DatabaseSystem::for_location(location) {
             Self::Database(system)
@@ -51,7 +51,7 @@ pub(crate) fn canonical(location: &str) -> String {
 /// A location whose connection is replaced by its URL, so that states outlive the connection's name. The text may have a
 /// password.
 pub(crate) fn without_connection(location: &str) -> Cow<'_, str> {
-    let (front, rest) = match scheme(location, DELTA.scheme) {
+    let (front, rest) = match without_scheme(location, DELTA.scheme) {
         Some(folder) => (DELTA.scheme, folder),
         None => ("", location),
     };
@@ -63,7 +63,7 @@ pub(crate) fn without_connection(location: &str) -> Cow<'_, str> {
 }
 
 /// The text after a scheme, in letters of any case; `None` where the location has another.
-fn scheme<'a>(location: &'a str, scheme: &str) -> Option<&'a str> {
+pub(crate) fn without_scheme<'a>(location: &'a str, scheme: &str) -> Option<&'a str> {
     let front = location.get(..scheme.len())?;
     front.eq_ignore_ascii_case(scheme).then(|| &location[scheme.len()..])
 }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
-use lakerace_delta::UpsertOptions;
+use lakerace_delta::{DELTA, UpsertOptions};
 use lakerace_format::{ReadRequest, Source, WriteOptions};
 use lakerace_io::option::{OUTPUT, SCALE_FACTOR, TPCH, TPCH_FORMAT};
 use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use crate::column_item::ColumnItem;
 use crate::delta::open_table;
+use crate::resolve::without_scheme;
 use crate::{ReadOptions, Scan};
 
 /// Which streams to apply, and how.
@@ -113,7 +114,7 @@ pub fn apply(
 ) -> Result<Vec<AppliedStream>> {
     check_streams(options.streams)?;
     let folder = if folder.len() > 1 { folder.trim_end_matches('/') } else { folder };
-    let apply = StreamApplication { folder: folder.strip_prefix("delta:").unwrap_or(folder), options, job };
+    let apply = StreamApplication { folder: without_scheme(folder, DELTA.scheme).unwrap_or(folder), options, job };
     for table in TABLES {
         apply.check_scale(table)?;
     }
