@@ -71,5 +71,5 @@ pub(crate) fn text<'local>(env: &mut Env<'local>, text: &str) -> Result<JByteArr
 
 /// Makes the error of a refusal of the JVM.
 pub(crate) fn foreign(error: jni::errors::Error) -> Error {
-    Error::internal(format!("a call into the JVM failed: {error}"))
+    Error::internal("a call into the JVM failed").because(error)
 }

@@ -95,5 +95,5 @@ impl ChangeFiles {
 }
 
 fn unfit(error: arrow::error::ArrowError) -> Error {
-    Error::internal(format!("changed rows don't fit their schema: {error}"))
+    Error::internal("changed rows don't fit their schema").because(error)
 }

@@ -259,5 +259,5 @@ fn other_rows() -> Error {
 }
 
 fn unfit(error: arrow::error::ArrowError) -> Error {
-    Error::internal(format!("merged rows don't fit their schema: {error}"))
+    Error::internal("merged rows don't fit their schema").because(error)
 }

@@ -213,7 +213,7 @@ impl MergeOperators {
         });
         let columns = merged.collect::<Result<Vec<_>>>()?;
         RecordBatch::try_new(old.schema(), columns)
-            .map_err(|error| Error::internal(format!("merged rows don't fit their schema: {error}")))
+            .map_err(|error| Error::internal("merged rows don't fit their schema").because(error))
     }
 }
 

@@ -281,7 +281,7 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     };
     let value_type = value_type.clone();
     let values = arrow::compute::cast(array, &value_type)
-        .map_err(|e| Error::internal(format!("the values of a dictionary could not be looked up: {e}")))?;
+        .map_err(|e| Error::internal("the values of a dictionary could not be looked up").because(e))?;
     plain(&values)
 }
 
