@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 #: Tests of single queries, which meet what a Spark plans otherwise than the oldest one.
-QUERIES = ["test_read.py", "test_nested.py", "test_write.py", "test_sql.py", "test_cached.py"]
+QUERIES = ["test_read.py", "test_nested.py", "test_write.py", "test_sql.py", "test_cached.py", "test_schema_writes.py"]
 OTHERS = sorted({path.name for path in HERE.glob("test_*.py")} - set(QUERIES))
 
 
@@ -44,7 +44,8 @@ VERSIONS = list(dict.fromkeys(part.version for part in PARTS))
 #: Parts that run at a time: a driver and its tests wait for each other, and leave half of the processors idle.
 AT_A_TIME = 3
 #: The Spark whose delta-spark the tests have, and the tests that need it.
-DELTA_SPARK, DELTA_TESTS = "3.5.8", ("test_pushdown.py::test_delta", "test_merge.py::test_delta")
+DELTA_SPARK = "3.5.8"
+DELTA_TESTS = ("test_pushdown.py::test_delta", "test_merge.py::test_delta", "test_schema_writes.py::test_delta")
 #: The kills of streams at random files, which start the most processes, run on that Spark, too.
 KILLS_TEST = "test_stream_kills.py::test_killed_streams"
 #: PySpark leaves sockets to the garbage collector, and warns of a newer pandas.
@@ -87,6 +88,8 @@ def run_tests(part: Part, jar: str, arguments: list[str]) -> tuple[int, str]:
         "LAKERACE_SPARK_JAR": jar,
         "PYTHONPATH": str(ROOT / "python"),
         "PYSPARK_PYTHON": str(build.environment(part.version)),
+        # The environment with other readers of Delta tables.
+        "LAKERACE_READERS_PYTHON": sys.executable,
         "TZ": "UTC",
         # SeaweedFS stands next to this Python, and not next to that of the tests.
         s3_server.VARIABLE: s3_server.named() or s3_server.versitygw() or s3_server.weed() or "",

@@ -29,10 +29,6 @@ def test_names_that_are_not_known(spark: SparkSession, tmp_path: Path) -> None:
 
     # Each of these rows would be there twice, and an overwrite of some rows would replace them all.
     refused(lambda: write("append", "keys", "id"), '"keys": "key" is the nearest one')
-    for option in ("mergeSchema", "overwriteSchema"):
-        with pytest.raises(AnalysisException, match=f'"{option}": a write does not change the columns') as raised:
-            write("overwrite", option, "true")
-        assert raised.value.getErrorClass() == "LAKERACE_UNSUPPORTED"
     refused(
         lambda: spark.read.format("lakerace").option("versionsAsOf", 0).load(table), '"versionAsOf" is the nearest one'
     )

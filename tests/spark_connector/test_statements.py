@@ -148,14 +148,8 @@ def test_replaced_tables(spark: SparkSession, shop: str, tmp_path: Path) -> None
     frame.write.format("lakerace").mode("overwrite").saveAsTable("shop.made")
     assert rows(spark, "shop.made") == [(7, 1, "seven")]
     # What fails leaves the rows as they are.
-    failing = f"REPLACE TABLE {shop} PARTITIONED BY (p) AS SELECT id, p, raise_error('no') AS text FROM {shop}"
+    failing = f"REPLACE TABLE {shop} PARTITIONED BY (p) AS SELECT id, p, CAST(raise_error('no') AS STRING) AS text FROM {shop}"
     refused(spark, failing, "no")
-    for columns, told in (
-        ("id, text", "it has the columns"),
-        ("id, p, CAST(text AS BINARY) AS text", "it has the columns"),
-    ):
-        refused(spark, f"CREATE OR REPLACE TABLE {shop} AS SELECT {columns} FROM {shop}", told)
-    refused(spark, f"CREATE OR REPLACE TABLE {shop} AS SELECT id, p, text FROM {shop}", "it is partitioned by")
     assert rows(spark, shop) == [(7, 1, "seven")] * 2
     spark.sql(f"REPLACE TABLE {shop} (id BIGINT, p INT, text STRING) PARTITIONED BY (p)")
     assert rows(spark, shop) == []

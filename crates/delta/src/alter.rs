@@ -15,15 +15,18 @@ use delta_kernel::table_features::TableFeature;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::schema_text::print_type;
 use lakerace_format::suggestions::nearest;
-use lakerace_io::option::{CONSTRAINT as CONSTRAINT_OPTION, RENAME, SET, TABLE_PROPERTY, UNSET};
+use lakerace_io::option::{CONSTRAINT as CONSTRAINT_OPTION, RENAME, SET, UNSET};
 use lakerace_io::{Error, Result};
 use serde_json::json;
 
-use self::columns::{AlteredColumns, TYPE_WIDENING, altered_columns, altered_schema};
+use self::columns::{AlteredColumns, altered_columns, altered_schema};
 use crate::changes::is_feed_column;
 use crate::commit::{CommitAction, MetadataChanges, PendingCommit, WriteBase, metadata_action};
 use crate::constraint::{CONSTRAINT, TableConstraint};
-use crate::properties::{COLUMN_MAPPING, FEATURE, check_columns, check_property};
+use crate::properties::{
+    CHANGE_FEED, COLUMN_MAPPING, FEATURE, OF_FILES, OF_NEW_TABLES, TYPE_WIDENING, check_columns, check_property,
+    features_of_properties, of_new_tables,
+};
 use crate::protocol::DELETION_VECTORS;
 use crate::protocol::{adds, configured, of_readers, protocol_action, with_features};
 use crate::{Snapshot, Table};
@@ -72,20 +75,6 @@ pub struct Altered {
     /// The added features that readers have to support, too.
     pub reader_features_added: Vec<String>,
 }
-
-/// The property that lets each change of a row be recorded.
-const CHANGE_FEED: &str = "delta.enableChangeDataFeed";
-
-/// Properties that describe the existing files, so that only a new table can get them. The advice of the error says
-/// how.
-const OF_NEW_TABLES: [&str; 6] = [
-    COLUMN_MAPPING,
-    "delta.enableRowTracking",
-    "delta.enableInCommitTimestamps",
-    "delta.enableIcebergCompatV1",
-    "delta.enableIcebergCompatV2",
-    "delta.enableIcebergCompatV3",
-];
 
 /// Sets and unsets properties of a table, and upgrades its protocol where they demand it; adds, renames, drops and widens columns;
 /// adds comments and constraints. All of it is one version.
@@ -234,8 +223,7 @@ impl AlterCommit<'_> {
                 });
             };
             let is_default = matches!(value.as_str(), "false" | "none");
-            let belongs_to_files = ["delta.columnMapping.", "delta.rowTracking.", "delta.inCommitTimestampEnablement"];
-            if belongs_to_files.iter().any(|prefix| name.starts_with(prefix))
+            if OF_FILES.iter().any(|prefix| name.starts_with(prefix))
                 || (OF_NEW_TABLES.contains(&name.as_str()) && !is_default)
             {
                 return Err(named(of_new_tables(name)));
@@ -292,7 +280,7 @@ impl CommitAction for AlterCommit<'_> {
         properties.extend(constraints);
         let changes = MetadataChanges { properties, removed: self.removed(snapshot)?, ..columns };
         let configuration = snapshot.kernel().table_configuration();
-        features.extend(wanted(&self.options.set)?);
+        features.extend(features_of_properties(&self.options.set)?);
         let mut added: Vec<TableFeature> = Vec::new();
         for feature in adds(configuration.protocol(), &features) {
             if !added.contains(&feature) {
@@ -324,49 +312,6 @@ impl CommitAction for AlterCommit<'_> {
         }
         self.changes = planned;
         Ok(!self.more.is_empty())
-    }
-}
-
-/// The features that properties demand.
-fn wanted(properties: &BTreeMap<String, String>) -> Result<Vec<TableFeature>> {
-    let mut features = Vec::new();
-    for (name, value) in properties {
-        let feature = match (name.as_str(), value.as_str()) {
-            (DELETION_VECTORS, "true") => TableFeature::DeletionVectors,
-            (CHANGE_FEED, "true") => TableFeature::ChangeDataFeed,
-            ("delta.appendOnly", "true") => TableFeature::AppendOnly,
-            (TYPE_WIDENING, "true") => TableFeature::TypeWidening,
-            ("delta.checkpointPolicy", "v2") => TableFeature::V2Checkpoint,
-            (name, _) if name.starts_with(FEATURE) => listed(name)?,
-            _ => continue,
-        };
-        if !features.contains(&feature) {
-            features.push(feature);
-        }
-    }
-    Ok(features)
-}
-
-/// A feature that is asked for by its name. Only those that mean nothing for files that are there can be added so.
-fn listed(name: &str) -> Result<TableFeature> {
-    use TableFeature as F;
-    let feature: F = name
-        .trim_start_matches(FEATURE)
-        .parse()
-        .map_err(|_| Error::usage("Delta has no feature with this name").at(SET.to(format!("{name}=supported"))))?;
-    match feature {
-        F::AppendOnly
-        | F::Invariants
-        | F::ChangeDataFeed
-        | F::DeletionVectors
-        | F::DomainMetadata
-        | F::TimestampWithoutTimezone
-        | F::TypeWidening
-        | F::V2Checkpoint
-        | F::VacuumProtocolCheck => Ok(feature),
-        other => Err(Error::unsupported(format!("adding the feature {other} to an existing table"))
-            .at(SET.to(format!("{name}=supported")))
-            .advice("add it with an engine that supports it, or write to a new table")),
     }
 }
 
@@ -406,9 +351,4 @@ fn check_together(
         }
         _ => Ok(()),
     }
-}
-
-fn of_new_tables(name: &str) -> Error {
-    Error::unsupported(format!("{name} can't be changed in an existing table"))
-        .advice(format!("copy the table to a new one that has it from the start, with {TABLE_PROPERTY}"))
 }

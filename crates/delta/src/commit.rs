@@ -6,6 +6,7 @@ mod file_actions;
 pub(crate) mod metadata;
 pub(crate) mod outcome;
 pub(crate) mod scan_rows;
+mod targets;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,10 +15,9 @@ use std::time::Duration;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
-use delta_kernel::engine::arrow_conversion::{TryIntoArrow, TryIntoKernel};
+use delta_kernel::engine::arrow_conversion::TryIntoKernel;
 use delta_kernel::engine::arrow_data::ArrowEngineData;
-use delta_kernel::expressions::{ColumnName, Scalar};
-use delta_kernel::schema::{DataType as KernelType, SchemaRef as KernelSchema, StructField, StructType};
+use delta_kernel::schema::{SchemaRef as KernelSchema, StructType};
 use delta_kernel::table_features::TableFeature;
 use delta_kernel::transaction::create_table::create_table;
 use delta_kernel::transaction::data_layout::DataLayout;
@@ -34,6 +34,7 @@ pub(crate) use self::fence::LoadRows;
 pub(crate) use self::file_actions::{added, change_file};
 pub(crate) use self::metadata::{MetadataChanges, metadata_action};
 pub(crate) use self::scan_rows::{for_vectors, named, selected};
+use self::targets::{existing_targets, new_targets};
 use crate::commit::outcome::EntryOutcome;
 use crate::constraint::{RowChecks, constraints};
 use crate::kernel::error::{from_kernel, guarded};
@@ -44,10 +45,9 @@ use crate::paths::LOG;
 use crate::paths::ROOT;
 use crate::protocol::DELETION_VECTORS;
 use crate::protocol::{is_same_but_vectors, upgrade, writable};
-use crate::snapshot::columns::{TableColumns, with_field_ids};
 use crate::table::WrittenVersion;
+use crate::write::PlannedSchema;
 use crate::write::evolve::EvolvedSchema;
-use crate::write::fit::TargetColumn;
 pub(crate) use crate::write::fit::TargetColumns;
 use crate::write::published::AddedFile;
 use crate::{Snapshot, Table, VersionSpec};
@@ -155,6 +155,10 @@ pub(crate) struct PendingCommit<S> {
     more: MoreActions,
     /// The schema that the entry sets.
     evolved: Option<EvolvedSchema>,
+    /// The columns that the entry sets, where files were written for these.
+    planned: Option<PlannedSchema>,
+    /// The operation that the entry names in place of the action's.
+    operation: Option<String>,
     /// The load that the entry's rows are of.
     load: Option<LoadRows>,
 }
@@ -182,8 +186,18 @@ enum CommitAttempt {
 impl<S: CommitAction> PendingCommit<S> {
     pub fn new(table: Table, base: WriteBase, action: S) -> Result<Self> {
         let mark = format!("{:032x}", rand::random::<u128>());
-        let mut commit =
-            Self { table, base, action, creation: None, mark, more: MoreActions::default(), evolved: None, load: None };
+        let mut commit = Self {
+            table,
+            base,
+            action,
+            creation: None,
+            mark,
+            more: MoreActions::default(),
+            evolved: None,
+            planned: None,
+            operation: None,
+            load: None,
+        };
         if let WriteBase::New { schema, partition_by, properties } = &commit.base {
             commit.creation = Some(commit.create(schema, partition_by, properties)?);
         }
@@ -193,6 +207,16 @@ impl<S: CommitAction> PendingCommit<S> {
     /// Lets the entry change the schema, too.
     pub fn evolving(self, evolved: Option<EvolvedSchema>) -> Self {
         Self { evolved, ..self }
+    }
+
+    /// Lets the entry set the columns that its files were written for.
+    pub fn planned(self, planned: Option<&PlannedSchema>) -> Self {
+        Self { planned: planned.cloned(), ..self }
+    }
+
+    /// Lets the entry name another operation than that of its action.
+    pub fn called(self, operation: Option<&str>) -> Self {
+        Self { operation: operation.map(str::to_owned), ..self }
     }
 
     /// Lets the entry count rows of a load.
@@ -289,6 +313,7 @@ impl<S: CommitAction> PendingCommit<S> {
 
     fn log_entry(&self, version: u64, attempt: u32) {
         let (table, (operation, _)) = (self.table.location(), self.action.operation());
+        let operation = self.operation.clone().unwrap_or_else(|| operation.to_string());
         tracing::info!(target: COMMITS, %table, version, %operation, attempt, "committed");
     }
 
@@ -312,10 +337,13 @@ impl<S: CommitAction> PendingCommit<S> {
         if let Some(load) = &self.load {
             load.check(snapshot)?;
         }
-        let (mut update, is_view) = self.update(snapshot)?;
+        // Rows are removed from the version, and added to the columns that it gets.
+        let viewed = self.planned.as_ref().map(|planned| planned.view(snapshot)).transpose()?;
+        let target = viewed.as_ref().unwrap_or(snapshot);
+        let (mut update, is_view) = self.update(target)?;
         let does_something = self.action.stage(snapshot, &mut update)?;
         let files: Vec<&AddedFile> = files.iter().filter(|file| !self.action.leaves_out(file)).collect();
-        if !does_something && files.is_empty() && self.evolved.is_none() {
+        if !does_something && files.is_empty() && self.evolved.is_none() && self.planned.is_none() {
             return Ok(CommitAttempt::Nothing);
         }
         let batches = files.iter().copied().map(added).collect::<Result<Vec<_>>>()?;
@@ -326,27 +354,32 @@ impl<S: CommitAction> PendingCommit<S> {
         let mut more = self.action.more_actions()?;
         let mut changes = self.evolved.as_ref().map(|evolved| evolved.changes.clone());
         if self.action.gives_vectors() && self.action.may_upgrade(snapshot) {
-            let (protocol, properties) = upgrade(snapshot)?;
+            let (protocol, properties) = upgrade(target)?;
             more.push(protocol);
             changes.get_or_insert_with(MetadataChanges::default).properties.extend(properties);
+        } else if let Some(planned) = &self.planned {
+            more.extend(planned.protocol_action(snapshot)?);
         }
         let outdated = self.action.outdated(snapshot);
         if !outdated.is_empty() {
             changes.get_or_insert_with(MetadataChanges::default).removed.extend(outdated);
         }
-        if let Some(changes) = changes {
+        if let Some(planned) = &self.planned {
+            more.push(planned.metadata_action(snapshot, changes.unwrap_or_default())?);
+        } else if let Some(changes) = changes {
             let metadata = snapshot.kernel().table_configuration().metadata();
             more.push(metadata_action(&table, metadata, &changes)?);
         }
-        let tells_changes = self.action.changes_data() && snapshot.has_change_feed();
+        let tells_changes = self.action.changes_data() && target.has_change_feed();
         // The kernel says of every entry that they are kept.
-        let gives_ids = tracks_rows(snapshot) && !self.action.keeps_row_ids();
-        if tracks_rows(snapshot) {
+        let gives_ids = tracks_rows(target) && !self.action.keeps_row_ids();
+        if tracks_rows(target) {
             update.ack_row_tracking_preservation();
         }
         let statistics = stated(files.iter().copied().chain(self.action.written()))?;
         let vectors = self.action.vectors();
-        self.more.set(ExtraActions { batches: more, statistics, vectors, tells_changes, gives_ids });
+        let operation = self.operation.clone();
+        self.more.set(ExtraActions { batches: more, statistics, vectors, tells_changes, gives_ids, operation });
         attempted(&table, Some(snapshot), is_view || !self.more.is_empty(), |engine| update.commit(engine))
     }
 
@@ -516,71 +549,4 @@ fn attempted<S>(
 /// Returns true if rows of a table have ids.
 pub(crate) fn tracks_rows(snapshot: &Snapshot) -> bool {
     snapshot.kernel().table_configuration().is_feature_enabled(&TableFeature::RowTracking)
-}
-
-impl TargetColumns {
-    /// The columns of a version.
-    pub fn from_snapshot(snapshot: &Snapshot) -> Self {
-        existing_targets(snapshot, snapshot.columns(), Vec::new())
-    }
-}
-
-/// The columns of a table that exists.
-fn existing_targets(snapshot: &Snapshot, columns: &TableColumns, new_statistics: Vec<ColumnName>) -> TargetColumns {
-    let partition_columns = snapshot.partition_columns();
-    let configuration = snapshot.kernel().table_configuration();
-    let materialized = configuration.is_feature_supported(&TableFeature::MaterializePartitionColumns);
-    let targets = columns.targets();
-    let is_partition = |target: &TargetColumn| partition_columns.contains(target.logical.name());
-    let of_name = |name: &String| targets.iter().find(|target| target.logical.name() == name).cloned();
-    TargetColumns {
-        partitions: partition_columns.iter().filter_map(of_name).collect(),
-        data: targets.iter().filter(|target| materialized || !is_partition(target)).cloned().collect(),
-        new_statistics,
-        has_vectors: configuration.is_feature_supported(&TableFeature::DeletionVectors),
-    }
-}
-
-/// The columns of a table to be created. The write context of any partition describes how they are stored.
-fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>) -> Result<TargetColumns> {
-    let kernel: StructType = schema.try_into_kernel().map_err(Error::unexpected)?;
-    let mut builder = state.write_context_builder();
-    if !partition_by.is_empty() {
-        let any = |name: &String| {
-            let field = kernel.field(name).ok_or_else(|| Error::internal(format!("there is no column {name:?}")))?;
-            Ok((name.clone(), any_value(field)))
-        };
-        builder = builder.with_partition_values(partition_by.iter().map(any).collect::<Result<HashMap<_, _>>>()?);
-    }
-    let context = guarded(|| builder.build())?;
-    let arrow = |schema: &StructType| -> Result<Schema> { schema.try_into_arrow().map_err(Error::unexpected) };
-    let (logical, stored) = (arrow(context.logical_data_schema())?, arrow(context.physical_data_schema())?);
-    if logical.fields().len() != stored.fields().len() {
-        return Err(Error::unsupported("creating a table whose files contain its partition columns"));
-    }
-    let pair =
-        |(logical, stored)| TargetColumn { logical: TableColumns::plain(logical), stored: with_field_ids(stored) };
-    let of_name = |name: &String| {
-        let field = schema.field_with_name(name).map_err(Error::unexpected)?;
-        let logical = TableColumns::plain(&Arc::new(field.clone()));
-        Ok(TargetColumn { stored: Arc::clone(&logical), logical })
-    };
-    Ok(TargetColumns {
-        data: logical.fields().iter().zip(stored.fields()).map(pair).collect(),
-        partitions: partition_by.iter().map(of_name).collect::<Result<_>>()?,
-        new_statistics: Vec::new(),
-        has_vectors: false,
-    })
-}
-
-/// A value that a column can have: null where it may be.
-fn any_value(field: &StructField) -> Scalar {
-    let values = ["0", "true", "1970-01-01", "1970-01-01 00:00:00"];
-    match field.data_type() {
-        KernelType::Primitive(primitive) if !field.is_nullable() => {
-            values.iter().find_map(|value| primitive.parse_scalar(value).ok())
-        }
-        _ => None,
-    }
-    .unwrap_or_else(|| Scalar::Null(field.data_type().clone()))
 }

@@ -8,12 +8,12 @@ use arrow::datatypes::{DataType, Fields, Schema};
 use delta_kernel::expressions::ColumnName;
 use delta_kernel::table_features::TableFeature;
 use lakerace_format::suggestions::{column_not_found, nearest};
-use lakerace_io::option::{ALTER, CONSTRAINT as CONSTRAINT_OPTION, TABLE_PROPERTY};
+use lakerace_io::option::{ALTER, CONSTRAINT as CONSTRAINT_OPTION, SET, TABLE_PROPERTY};
 use lakerace_io::{Error, Result};
 
 use crate::constraint::CONSTRAINT;
 use crate::key::KeyColumns;
-use crate::protocol::VECTORS_ON_DEMAND;
+use crate::protocol::{DELETION_VECTORS, VECTORS_ON_DEMAND};
 use crate::snapshot::{KEY_PROPERTY, key_names};
 
 /// The kind of a property's value.
@@ -39,6 +39,25 @@ enum PropertyKind {
 
 /// The property that says how columns are named in files.
 pub(crate) const COLUMN_MAPPING: &str = "delta.columnMapping.mode";
+/// The property that lets each change of a row be recorded.
+pub(crate) const CHANGE_FEED: &str = "delta.enableChangeDataFeed";
+/// The property that lets types become wider.
+pub(crate) const TYPE_WIDENING: &str = "delta.enableTypeWidening";
+/// Properties that describe the existing files, so that only a new table can get them. The advice of the error says
+/// how.
+pub(crate) const OF_NEW_TABLES: [&str; 6] = [
+    COLUMN_MAPPING,
+    "delta.enableRowTracking",
+    "delta.enableInCommitTimestamps",
+    "delta.enableIcebergCompatV1",
+    "delta.enableIcebergCompatV2",
+    "delta.enableIcebergCompatV3",
+];
+
+/// The starts of names of properties that belong to the files of a table and to their log.
+pub(crate) const OF_FILES: [&str; 3] =
+    ["delta.columnMapping.", "delta.rowTracking.", "delta.inCommitTimestampEnablement"];
+
 /// The prefix of the name of a property that lists a feature.
 pub(crate) const FEATURE: &str = "delta.feature.";
 /// The prefix of names that keep the progress of incremental unloads.
@@ -212,6 +231,55 @@ fn is_interval(text: &str) -> bool {
     // Longer ones than 292 years overflow in some readers.
     let fits = |number: i64| number >= 0 && number.checked_mul(nanoseconds).is_some();
     interval == Some("interval") && end.is_none() && number.and_then(|n| n.parse().ok()).is_some_and(fits)
+}
+
+/// The features that properties demand.
+pub(crate) fn features_of_properties(properties: &BTreeMap<String, String>) -> Result<Vec<TableFeature>> {
+    let mut features = Vec::new();
+    for (name, value) in properties {
+        let feature = match (name.as_str(), value.as_str()) {
+            (DELETION_VECTORS, "true") => TableFeature::DeletionVectors,
+            (CHANGE_FEED, "true") => TableFeature::ChangeDataFeed,
+            ("delta.appendOnly", "true") => TableFeature::AppendOnly,
+            (TYPE_WIDENING, "true") => TableFeature::TypeWidening,
+            ("delta.checkpointPolicy", "v2") => TableFeature::V2Checkpoint,
+            (name, _) if name.starts_with(FEATURE) => listed(name)?,
+            _ => continue,
+        };
+        if !features.contains(&feature) {
+            features.push(feature);
+        }
+    }
+    Ok(features)
+}
+
+/// A feature that is asked for by its name. Only those that mean nothing for files that are there can be added so.
+fn listed(name: &str) -> Result<TableFeature> {
+    use TableFeature as F;
+    let feature: F = name
+        .trim_start_matches(FEATURE)
+        .parse()
+        .map_err(|_| Error::usage("Delta has no feature with this name").at(SET.to(format!("{name}=supported"))))?;
+    match feature {
+        F::AppendOnly
+        | F::Invariants
+        | F::ChangeDataFeed
+        | F::DeletionVectors
+        | F::DomainMetadata
+        | F::TimestampWithoutTimezone
+        | F::TypeWidening
+        | F::V2Checkpoint
+        | F::VacuumProtocolCheck => Ok(feature),
+        other => Err(Error::unsupported(format!("adding the feature {other} to an existing table"))
+            .at(SET.to(format!("{name}=supported")))
+            .advice("add it with an engine that supports it, or write to a new table")),
+    }
+}
+
+/// The error of a property that an existing table can't get.
+pub(crate) fn of_new_tables(name: &str) -> Error {
+    Error::unsupported(format!("{name} can't be changed in an existing table"))
+        .advice(format!("copy the table to a new one that has it from the start, with {TABLE_PROPERTY}"))
 }
 
 #[cfg(test)]

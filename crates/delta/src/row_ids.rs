@@ -15,7 +15,7 @@ use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod
 use crate::probe::RowProbe;
 use crate::snapshot::files::TableFile;
 use crate::upsert::by_files;
-use crate::write::{AppTransaction, PendingFile, PublishedFiles, counts, has_transaction, published};
+use crate::write::{AppTransaction, PendingFile, PlannedSchema, PublishedFiles, counts, has_transaction, published};
 
 /// The column of the file's name, in the form of the log.
 pub const FILE_COLUMN: &str = "_file";
@@ -76,14 +76,16 @@ impl RowStatement {
 }
 
 /// Hides rows of a version by the names of their files and their numbers in these, and makes files the table's, in one
-/// commit. A writer that has changed the rows or added others in the meantime is a conflict. `None` where the table has
-/// the transaction already.
+/// commit. A writer that has changed the rows or added others in the meantime is a conflict. `planned` are the columns that
+/// the files were written for, where the table does not have these yet. `None` where the table has the transaction
+/// already.
 pub fn commit_rows(
     base: &Snapshot,
     files: Vec<PendingFile>,
     hidden: HashMap<String, Vec<u64>>,
     statement: &RowStatement,
     transaction: Option<&AppTransaction>,
+    planned: Option<&PlannedSchema>,
 ) -> Result<Option<ChangeOutcome>> {
     let table = base.table();
     let named = |error: Error| error.at(table.location());
@@ -101,8 +103,9 @@ pub fn commit_rows(
     let mut action = action.with_parameters(statement.parameters()).depending(RowDependency::Values);
     let hidden = hidden.into_iter().map(|(name, rows)| (name, rows.into_iter().collect())).collect();
     action.note(&base.files()?.files, by_files(base, hidden)?, 1);
-    let mut commit =
+    let commit =
         PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(base.clone())), action).map_err(named)?;
+    let mut commit = commit.planned(planned);
     commit.counts(load);
     change(&mut commit, published, PublishedFiles::none()).map(Some)
 }

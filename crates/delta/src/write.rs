@@ -16,6 +16,7 @@ mod memory;
 pub(crate) mod new_table;
 mod not_null;
 mod pending;
+pub(crate) mod planned_schema;
 pub(crate) mod published;
 mod replace;
 mod replace_where;
@@ -39,8 +40,11 @@ pub(crate) use self::evolve::{EvolvedSchema, evolve};
 pub use self::existing_table::check_existing;
 pub(crate) use self::files::DataFiles;
 pub(crate) use self::memory::{streamed_within_memory, within_memory};
-pub use self::pending::{AppTransaction, PendingFile, TableFileWriter, commit_files, discard_files, has_transaction};
+pub use self::pending::{
+    AppTransaction, FilesCommit, PendingFile, TableFileWriter, commit_files, discard_files, has_transaction,
+};
 pub(crate) use self::pending::{counts, hand_over, published};
+pub use self::planned_schema::{PlannedSchema, SchemaReplacement};
 pub(crate) use self::published::{AddedFile, PublishedFiles};
 pub use self::replace::Replaced;
 pub use self::replace_where::check_replaced;

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_delta::{
-    AppTransaction, ChangeOutcome, DeltaSink, Evolve, PartKeys, PendingFile, Replaced, RowStatement, Snapshot,
-    SourceRows, TableFileWriter, TableWrite, UpsertOptions as RowOptions, UpsertPart, WriteMode,
+    AppTransaction, ChangeOutcome, DeltaSink, Evolve, FilesCommit, PartKeys, PendingFile, PlannedSchema, Replaced,
+    RowStatement, SchemaReplacement, Snapshot, SourceRows, TableFileWriter, TableWrite, UpsertOptions as RowOptions,
+    UpsertPart, WriteMode,
 };
 use lakerace_format::{Expr, WriteOptions, Written};
 use lakerace_io::object_store::path::Path as ObjectPath;
@@ -274,25 +275,45 @@ pub fn commit_upsert(
     lakerace_delta::commit_upsert(base.snapshot(), parts, keys, options, transaction)
 }
 
+/// Plans the columns of a version with those of rows that it lacks. `None`: it has all of them.
+///
+/// # Errors
+/// Those of [`PlannedSchema::merged`].
+pub fn merged_schema(base: &OpenVersion, rows: &Schema) -> Result<Option<PlannedSchema>> {
+    let snapshot = base.snapshot();
+    PlannedSchema::merged(snapshot, rows).map_err(|error| error.at(snapshot.table().location()))
+}
+
+/// Plans columns that replace those of a version. `None`: nothing changes.
+///
+/// # Errors
+/// Those of [`PlannedSchema::replaced`].
+pub fn replaced_schema(base: &OpenVersion, columns: &Schema, new: &SchemaReplacement) -> Result<Option<PlannedSchema>> {
+    let snapshot = base.snapshot();
+    PlannedSchema::replaced(snapshot, columns, new).map_err(|error| error.at(snapshot.table().location()))
+}
+
 /// Commits files, in one commit, in place of the rows that are `replaced`. `None` where the table has the transaction
 /// already.
 pub fn commit_files(
     base: &OpenVersion,
     files: Vec<PendingFile>,
     replaced: Replaced,
-    transaction: Option<&AppTransaction>,
+    options: &FilesCommit<'_>,
 ) -> Result<Option<Written>> {
-    lakerace_delta::commit_files(base.snapshot(), files, replaced, transaction)
+    lakerace_delta::commit_files(base.snapshot(), files, replaced, options)
 }
 
 /// Makes files the table's and hides rows of a version, by the names of their files and their numbers, in one commit.
+/// `planned` are the columns that the files were written for, where the table does not have these yet.
 pub fn commit_rows(
     base: &OpenVersion,
     files: Vec<PendingFile>,
     hidden: HashMap<String, Vec<u64>>,
     statement: &RowStatement,
+    planned: Option<&PlannedSchema>,
 ) -> Result<Option<ChangeOutcome>> {
-    lakerace_delta::commit_rows(base.snapshot(), files, hidden, statement, None)
+    lakerace_delta::commit_rows(base.snapshot(), files, hidden, statement, None, planned)
 }
 
 /// Removes all rows of a table of which a version is open. Returns the version that it has made; `None` where there

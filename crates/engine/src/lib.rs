@@ -64,8 +64,9 @@ pub use column_item::{ColumnItem, ComputedColumn};
 pub use copy::{check_target, copy, plan_copy, plan_write, write};
 pub use diff::{DIFF_CHANGE, DIFF_COLUMNS, DIFF_MEMORY_BYTES, Diff, DiffOptions, RowDiff};
 pub use distributed::{
-    NewTable, SharedTable, commit_files, commit_rows, commit_upsert, discard_files, drop_table, remove_empty_table,
-    remove_staged, remove_staged_file, staging_folder, table_writer, truncate, upsert_part,
+    NewTable, SharedTable, commit_files, commit_rows, commit_upsert, discard_files, drop_table, merged_schema,
+    remove_empty_table, remove_staged, remove_staged_file, replaced_schema, staging_folder, table_writer, truncate,
+    upsert_part,
 };
 pub use dry_run::DryRun;
 pub use explain::{Alternative, Explain};
@@ -73,11 +74,11 @@ pub use files_store::open_files;
 pub use filter::{FilterParameter, parse_filter, with_parameters};
 pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
-    AlterOptions, Altered, AppTransaction, ChangeOutcome, Compacted, DeleteOptions, Evolve, Finding, HistoryEntry,
-    MergeOperator, NonAppend, OnDuplicate, PartKeys, PendingFile, Replaced, Restored, RowStatement, RowStatementKind,
-    ScanFile, ScannedVersion, SourceRows, StreamBatch, StreamOptions, StreamPosition, StreamStart, TableFileWriter,
-    TableScan, TableTask, UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified,
-    VerifyOptions,
+    AlterOptions, Altered, AppTransaction, ChangeOutcome, Compacted, DeleteOptions, Evolve, FilesCommit, Finding,
+    HistoryEntry, MergeOperator, NonAppend, OnDuplicate, PartKeys, PendingFile, PlannedSchema, Replaced, Restored,
+    RowStatement, RowStatementKind, ScanFile, ScannedVersion, SchemaReplacement, SourceRows, StreamBatch,
+    StreamOptions, StreamPosition, StreamStart, TableFileWriter, TableScan, TableTask, UpsertOptions as RowOptions,
+    UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified, VerifyOptions,
 };
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::schema_text::parse_type;

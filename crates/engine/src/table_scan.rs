@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow::datatypes::SchemaRef;
-use lakerace_delta::{DeltaSource, ScannedVersion, Snapshot, TableScan, TableTask, VersionSpec};
+use lakerace_delta::{DeltaSource, PlannedSchema, ScannedVersion, Snapshot, TableScan, TableTask, VersionSpec};
 use lakerace_format::{Batches, Extremes, FieldPaths, ReadRequest, Source};
 use lakerace_io::{Job, Result, StorageOptions};
 
@@ -40,6 +40,14 @@ impl OpenVersion {
 
     pub(crate) fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    /// The version as if a change of its columns were made in it: for the files that are written for the change.
+    ///
+    /// # Errors
+    /// Those of [`PlannedSchema::view`].
+    pub fn planned(&self, planned: &PlannedSchema) -> Result<Self> {
+        planned.view(&self.snapshot).map(Self::new)
     }
 
     /// The number of files, where they have been listed.

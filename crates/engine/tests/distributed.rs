@@ -7,8 +7,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use lakerace::{
-    AppTransaction, ErrorKind, FieldPaths, Job, NewTable, OpenVersion, PendingFile, ReadOptions, Replaced, Requests,
-    RowStatement, RowStatementKind, Scan, SharedTable, StorageOptions, TableTask, WriteOptions, commit_files,
+    AppTransaction, ErrorKind, FieldPaths, FilesCommit, Job, NewTable, OpenVersion, PendingFile, ReadOptions, Replaced,
+    Requests, RowStatement, RowStatementKind, Scan, SharedTable, StorageOptions, TableTask, WriteOptions, commit_files,
     commit_rows, discard_files, read_table_task, table_writer,
 };
 
@@ -50,7 +50,7 @@ impl Place {
     }
 
     fn commit(&self, version: u64, files: Vec<PendingFile>, replaced: Replaced) -> Option<u64> {
-        let done = commit_files(&self.at(version), files, replaced, None).unwrap();
+        let done = commit_files(&self.at(version), files, replaced, &FilesCommit::default()).unwrap();
         done.and_then(|written| written.version)
     }
 
@@ -125,7 +125,8 @@ fn a_transaction_counts_once() {
     let run = |number| {
         let transaction = AppTransaction { name: "load".to_owned(), number };
         let files = place.files(version, [number as i64]);
-        commit_files(&place.at(version), files, Replaced::Nothing, Some(&transaction))
+        let once = FilesCommit { transaction: Some(&transaction), ..FilesCommit::default() };
+        commit_files(&place.at(version), files, Replaced::Nothing, &once)
     };
     assert_eq!(run(1).unwrap().unwrap().version, Some(1));
     assert!(run(1).unwrap().is_none());
@@ -147,7 +148,7 @@ fn rows_are_hidden_by_their_ids() {
         ids.sort_unstable();
         assert_eq!(ids, found);
         let files = place.files(version, [100 + divisor]);
-        let changed = commit_rows(&place.at(version), files, hidden(&rows), &statement()).unwrap().unwrap();
+        let changed = commit_rows(&place.at(version), files, hidden(&rows), &statement(), None).unwrap().unwrap();
         assert_eq!(changed.hidden, found.len() as u64);
         version = changed.written.version.unwrap();
         left = rest;
@@ -170,11 +171,11 @@ fn rows_that_came_or_changed_meanwhile_are_a_conflict() {
     place.commit(1, place.files(1, [50]), Replaced::Nothing);
     let conflict = |rows: &[(i64, String, u64)], version| {
         let files = place.files(version, [99]);
-        commit_rows(&place.at(version), files, hidden(rows), &statement()).unwrap_err().kind()
+        commit_rows(&place.at(version), files, hidden(rows), &statement(), None).unwrap_err().kind()
     };
     assert_eq!(conflict(&rows, 1), ErrorKind::Conflict);
     let rows = place.with_ids(2, "id < 3");
-    commit_rows(&place.at(2), Vec::new(), hidden(&rows[..1]), &statement()).unwrap();
+    commit_rows(&place.at(2), Vec::new(), hidden(&rows[..1]), &statement(), None).unwrap();
     assert_eq!(conflict(&rows, 2), ErrorKind::Conflict);
     assert_eq!(place.ids(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 50]);
     assert_eq!(place.data_files(), 2);
@@ -206,7 +207,7 @@ fn an_overwrite_replaces_the_partitions_of_its_files() {
     let last = place.commit(table.version, write([3, 3]), only("part > 2")).unwrap();
     assert_eq!(place.ids(), [1, 2, 3, 3]);
     for (text, kind) in [("part = 2", ErrorKind::Invalid), ("id = 3", ErrorKind::Unsupported)] {
-        let refused = commit_files(&place.at(table.version), write([3, 4]), only(text), None);
+        let refused = commit_files(&place.at(table.version), write([3, 4]), only(text), &FilesCommit::default());
         assert_eq!(refused.unwrap_err().kind(), kind, "{text}");
     }
     // Without rows, by the version that the statement has read.
@@ -254,7 +255,7 @@ fn a_table_that_was_replaced_is_opened_as_a_whole() {
     place.commit(0, place.files(0, 50..60), Replaced::Nothing);
     assert_ne!(last().unwrap().open_version().table_id(), opened.table_id());
     // What was written for the old table does not get into the new one.
-    let error = commit_files(&opened, waiting, Replaced::Nothing, None).unwrap_err();
+    let error = commit_files(&opened, waiting, Replaced::Nothing, &FilesCommit::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert_eq!(place.ids(), (50..60).collect::<Vec<_>>());
 }

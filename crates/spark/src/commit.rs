@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace::{
-    AppTransaction, Batches, CopyOptions, Error, Job, NewTable, OnDuplicate, OpenVersion, PARQUET, PartKeys,
+    AppTransaction, Batches, CopyOptions, Error, Evolve, FilesCommit, Job, OnDuplicate, OpenVersion, PARQUET, PartKeys,
     PendingFile, ReadOptions, Replaced, Result, RowOptions, RowStatement, RowStatementKind, Scan, SharedTable,
     SourceRows, UpsertOptions, UpsertPart, WriteMode, WriteOptions, Written, check_target, commit_files, commit_rows,
     commit_upsert, discard_files, remove_empty_table, remove_staged, remove_staged_file, staging_folder,
@@ -17,16 +17,26 @@ use crate::arrow_type::{arrow_schema, arrow_schema_of_table};
 use crate::call::{RECORD, UNIT};
 use crate::fit::fitted_schema;
 use crate::open_versions;
-use crate::settings::SparkSettings;
+use crate::planned;
+use crate::settings::{SparkSettings, flag};
 use crate::spark_type::spark_schema_of_table;
 
 /// Describes the target at a location: the record `table` or `none`, and the distribution of rows over the tasks of a
 /// write; for a table then the version, the schema as Spark's JSON, the key, the partition columns, the properties, as
-/// names and values, and its id.
+/// names and values, its id, and the columns that the module `planned` plans, which the schema and the partition columns
+/// then are.
 pub(crate) fn target(location: &str, options: &str) -> Result<String> {
     let settings = SparkSettings::parse(options)?;
     let join = |names: Vec<String>| names.join(&UNIT.to_string());
-    let table = open_versions::open_last(location, &settings, &settings.job()?)?;
+    let found = open_versions::open_last(location, &settings, &settings.job()?)?;
+    let planned = match &found {
+        Some(table) => planned::plan(&table.open_version(), &settings)?,
+        None => None,
+    };
+    let table = match (found, &planned) {
+        (Some(table), Some(planned)) => Some(SharedTable::at(&table.open_version().planned(planned)?)),
+        (found, _) => found,
+    };
     let settings = match &table {
         None => settings,
         Some(table) => settings.named_by(&table.schema),
@@ -43,6 +53,7 @@ pub(crate) fn target(location: &str, options: &str) -> Result<String> {
             join(table.partition_by.clone()),
             join(table.properties().into_iter().flat_map(<[String; 2]>::from).collect()),
             table.open_version().table_id().to_owned(),
+            planned::text(planned.as_ref())?,
         ],
     };
     Ok(records.join(&RECORD.to_string()))
@@ -98,13 +109,9 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
         let id = settings.get("write.id").ok_or_else(|| Error::internal("a write without an id"))?;
         return Ok(format!("write.folder{UNIT}{}", staging_folder(location, id)));
     }
-    let new = NewTable {
-        partition_by: settings.names("partition_by"),
-        properties: settings.properties(),
-        keep_not_null: settings.get("write.keeps_not_null").is_some(),
-    };
+    let new = settings.new_table();
     let table = match found {
-        Some(table) => table,
+        Some(table) => SharedTable::at(&planned::as_planned(table.open_version(), &settings)?),
         None => {
             let made = SharedTable::make(location, &described, &new, &storage, &job)?;
             open_versions::keep(location, &settings, &made.open_version());
@@ -152,6 +159,7 @@ fn check_once(location: &str, settings: &SparkSettings, has_transaction: bool) -
 
 /// The options of an upsert.
 pub(crate) fn row_options(settings: &SparkSettings) -> Result<RowOptions> {
+    let merges = settings.parsed("mergeschema", flag)?.unwrap_or(false);
     Ok(RowOptions {
         key: settings.names("key"),
         on_duplicate: match settings.get("sequence") {
@@ -160,6 +168,7 @@ pub(crate) fn row_options(settings: &SparkSettings) -> Result<RowOptions> {
             None => OnDuplicate::Error,
         },
         write: write_options(settings)?,
+        evolve: Evolve { add: merges, widen: merges },
         ..RowOptions::default()
     })
 }
@@ -262,7 +271,8 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
     }
     if settings.get("write.rows").is_some() {
         let statement = row_statement(&settings)?;
-        let changed = commit_rows(&base, told.files, told.hidden, &statement)?;
+        let planned = planned::planned(&settings)?;
+        let changed = commit_rows(&base, told.files, told.hidden, &statement, planned.as_ref())?;
         return Ok(version_text(changed.and_then(|changed| changed.written.version)));
     }
     if settings.get("write.upsert").is_some() {
@@ -275,7 +285,13 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
     // A micro-batch without rows is empty each time it is repeated.
     let is_empty = settings.get("write.stream").is_some() && files.iter().all(|file| file.rows() == 0);
     let transaction = transaction(&settings)?.filter(|_| !is_empty || replaced != Replaced::Nothing);
-    let written = commit_files(&base, files, replaced, transaction.as_ref())?;
+    let planned = planned::planned(&settings)?;
+    let options = FilesCommit {
+        transaction: transaction.as_ref(),
+        planned: planned.as_ref(),
+        operation: settings.get("write.operation"),
+    };
+    let written = commit_files(&base, files, replaced, &options)?;
     Ok(version_text(written.and_then(|written| written.version)))
 }
 

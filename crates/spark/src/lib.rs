@@ -15,6 +15,7 @@ mod fit;
 mod open_versions;
 mod plan;
 mod plan_parts;
+mod planned;
 mod reader;
 mod rows;
 mod settings;

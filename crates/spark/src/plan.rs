@@ -8,7 +8,7 @@ use crate::fit::fitted_schema;
 use crate::plan_parts::{MOST_TASKS, fields, number, task_bytes};
 use crate::settings::SparkSettings;
 use crate::spark_type::{filtering, spark_schema};
-use crate::{extremes, open_versions, table_plan};
+use crate::{commit, extremes, open_versions, planned, table_plan};
 
 /// Plans a read and divides it into tasks by bytes, approximately as many as Spark would make for files.
 ///
@@ -23,9 +23,16 @@ pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
         return Ok(feed.plan(location, &settings)?.join(&RECORD.to_string()));
     }
     let read = query(&settings)?;
-    let records = match open_versions::known(location, &settings) {
-        Some(version) => table_plan::records(&version, &settings, &read)?,
-        None => opened(location, &settings, &read)?,
+    let records = match (planned::planned(&settings)?, open_versions::known(location, &settings)) {
+        (Some(planned), _) => {
+            // The target of a statement that also adds columns to it.
+            let at = settings.parsed("at", commit::number)?;
+            let at = at.ok_or_else(|| Error::internal("planned columns of no version"))?;
+            let version = open_versions::open_at(location, &settings, at, &settings.job_of_driver()?)?;
+            table_plan::records(&version.planned(&planned)?, &settings, &read)?
+        }
+        (None, Some(version)) => table_plan::records(&version, &settings, &read)?,
+        (None, None) => opened(location, &settings, &read)?,
     };
     Ok(records.join(&RECORD.to_string()))
 }

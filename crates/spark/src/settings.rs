@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::Schema;
 use lakerace::{
-    CsvOptions, Error, ExcelOptions, Job, JobOptions, OrcOptions, ParquetOptions, RangeOptions, ReadOptions, Result,
-    StorageOptions, TimestampUnit,
+    CsvOptions, Error, ExcelOptions, Job, JobOptions, NewTable, OrcOptions, ParquetOptions, RangeOptions, ReadOptions,
+    Result, StorageOptions, TimestampUnit,
 };
 
 use crate::call::{RECORD, UNIT};
@@ -120,6 +120,15 @@ impl SparkSettings {
     pub(crate) fn job_of_driver(&self) -> Result<Job> {
         let threads = self.positive("threads")?.unwrap_or(JobOptions::default().threads);
         Ok(self.job()?.with_threads(threads))
+    }
+
+    /// The parts of a new table in addition to its columns.
+    pub(crate) fn new_table(&self) -> NewTable {
+        NewTable {
+            partition_by: self.names("partition_by"),
+            properties: self.properties(),
+            keep_not_null: self.get("write.keeps_not_null").is_some(),
+        }
     }
 
     /// Properties of a new table.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::arrow_type::arrow_schema;
 use crate::commit::{number, row_options, write_options, written_version};
 use crate::counters::{LiveCount, WRITERS};
+use crate::planned;
 use crate::rows;
 use crate::settings::SparkSettings;
 
@@ -59,6 +60,7 @@ impl TaskWriter {
                 if settings.get("write.upsert").is_some() {
                     WriterTarget::Upsert(Box::new(upsert(base, &settings, &schema, &job)?))
                 } else {
+                    let base = planned::as_planned(base, &settings)?;
                     WriterTarget::Table(Box::new(table_writer(&base, &schema, &write_options(&settings)?)?))
                 }
             }

@@ -18,7 +18,7 @@ use crate::Snapshot;
 use crate::commit::MetadataChanges;
 use crate::constraint::named_fields;
 use crate::log::exact_numbers::ExactNumbers;
-use crate::properties::COLUMN_MAPPING;
+use crate::properties::{COLUMN_MAPPING, TYPE_WIDENING};
 use crate::snapshot::columns::{FIELD_ID, TableColumns};
 use crate::write::Evolve;
 use crate::write::evolve::MAX_COLUMN_ID;
@@ -27,8 +27,6 @@ use crate::write::types::table_types;
 
 /// The metadata of a field that is its comment.
 const COMMENT: &str = "comment";
-/// The property that lets types become wider.
-pub(super) const TYPE_WIDENING: &str = "delta.enableTypeWidening";
 
 /// The metadata of a field that says how files have it, and that which gives rows without it a value.
 const MAPPING_METADATA: &str = "delta.columnMapping.";

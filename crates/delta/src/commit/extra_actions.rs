@@ -43,6 +43,8 @@ pub(crate) struct ExtraActions {
     pub tells_changes: bool,
     /// Rows that are written again get new ids.
     pub gives_ids: bool,
+    /// The operation that the entry names in place of the kernel's, which reserves some names.
+    pub operation: Option<String>,
 }
 
 /// The tag that says whether all rows keep their ids.
@@ -57,7 +59,7 @@ impl MoreActions {
     /// Returns true if it has nothing that the kernel would not say in other words.
     pub fn is_empty(&self) -> bool {
         let more = lock(&self.more);
-        let ExtraActions { batches, statistics: _, vectors, tells_changes, gives_ids } = &*more;
+        let ExtraActions { batches, statistics: _, vectors, tells_changes, gives_ids, operation: _ } = &*more;
         batches.is_empty() && vectors.is_empty() && !tells_changes && !gives_ids
     }
 }
@@ -108,13 +110,17 @@ impl Committer for WithExtraActions {
         commit_metadata: CommitMetadata,
     ) -> KernelResult<CommitResponse> {
         let more = lock(&self.0.more).clone();
-        let ExtraActions { batches, statistics, vectors, tells_changes, gives_ids } = more;
+        let ExtraActions { batches, statistics, vectors, tells_changes, gives_ids, operation } = more;
         let actions = actions.map(move |batch| {
             let mut batch = with_files(batch?, &statistics, &vectors)?;
             if tells_changes {
                 batch = with_field(batch, "dataChange", &|rows| Arc::new(BooleanArray::from(vec![true; rows])))?;
             }
             let has_info = batch.data().has_field(&ColumnName::new(["commitInfo"]));
+            if let Some(operation) = operation.as_deref().filter(|_| has_info) {
+                let named = |rows| -> ArrayRef { Arc::new(StringArray::from(vec![operation; rows])) };
+                batch = with_field(batch, "operation", &named)?;
+            }
             if gives_ids && has_info { with_field(batch, "tags", &ids_are_new) } else { Ok(batch) }
         });
         let more = batches.into_iter().map(|batch| Ok(all_of(batch)));

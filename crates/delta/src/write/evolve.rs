@@ -71,12 +71,23 @@ pub fn may_widen(snapshot: &Snapshot, column: &Field, source: &DataType, key: &[
 }
 
 /// The schema of a table that can take batches of the source's schema; `None` where the present one can, or must not
-/// change. Columns of the key stay unchanged.
+/// change. Columns of the key stay unchanged. A new column that needs a feature which the table lacks is an error.
 pub(crate) fn evolve(
     snapshot: &Snapshot,
     source: &Schema,
     allowed: Evolve,
     key: &[String],
+) -> Result<Option<EvolvedSchema>> {
+    evolve_with(snapshot, source, allowed, key, false)
+}
+
+/// The same as [`evolve`]; with `adds_features`, the caller adds the features that new columns need.
+pub(crate) fn evolve_with(
+    snapshot: &Snapshot,
+    source: &Schema,
+    allowed: Evolve,
+    key: &[String],
+    adds_features: bool,
 ) -> Result<Option<EvolvedSchema>> {
     if allowed == Evolve::default() {
         return Ok(None);
@@ -92,6 +103,7 @@ pub(crate) fn evolve(
         refuse_same_names(&table_types(source, Some(table.fields()))?)?;
     }
     let mut evolving = EvolvingSchema::new(snapshot, allowed)?;
+    evolving.adds_features = adds_features;
     let mut added = Vec::new();
     for field in source.fields() {
         let named = |error: Error| error.at(format!("column {:?}", field.name()));

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::by_key::ByKey;
 use super::files::DataFiles;
 use super::memory::limited;
+use super::planned_schema::PlannedSchema;
 use super::published::{AddedFile, PublishedFiles};
 use super::replace::{Replaced, ReplacedPartitions};
 use super::replace_where::ReplacedWhere;
@@ -136,6 +137,17 @@ pub struct AppTransaction {
     pub number: u64,
 }
 
+/// The parts of a commit of files in addition to these.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FilesCommit<'a> {
+    /// The commit takes effect once.
+    pub transaction: Option<&'a AppTransaction>,
+    /// The columns that the files were written for, where the table does not have these yet.
+    pub planned: Option<&'a PlannedSchema>,
+    /// The operation that the log names in place of a write.
+    pub operation: Option<&'a str>,
+}
+
 /// Commits files, which were written for the version `base`, in one commit. `None` where there is nothing to commit: an
 /// append without rows and without a transaction changes nothing, or the table has this transaction or a later one already.
 /// The files are then removed. They are also removed after an error, unless it is unknown whether the commit exists.
@@ -143,8 +155,12 @@ pub fn commit_files(
     base: &Snapshot,
     files: Vec<PendingFile>,
     replaced: Replaced,
-    transaction: Option<&AppTransaction>,
+    options: &FilesCommit<'_>,
 ) -> Result<Option<Written>> {
+    let FilesCommit { transaction, planned, .. } = *options;
+    if planned.is_some_and(PlannedSchema::replaces) && replaced != Replaced::Table {
+        return Err(Error::internal("other columns in place of a table whose rows stay"));
+    }
     let published = published(base.table(), files)?;
     if let Some(transaction) = transaction
         && has_transaction(&base.table().snapshot_after(base, None)?, transaction)?
@@ -156,22 +172,22 @@ pub fn commit_files(
         Replaced::Partitions => !base.partition_columns().is_empty(),
         Replaced::Where { .. } | Replaced::Table => false,
     };
-    if removes_none && transaction.is_none() && published.rows() == 0 {
+    if removes_none && transaction.is_none() && planned.is_none() && published.rows() == 0 {
         return Ok(None);
     }
     base.check_in_log()?;
     let load = transaction.map(|transaction| counts(base, transaction)).transpose()?;
     let written = match replaced {
-        Replaced::Nothing => commit(base, WriteMode::Append, load, published),
+        Replaced::Nothing => commit(base, WriteMode::Append, load, options, published),
         Replaced::Partitions if !base.partition_columns().is_empty() => {
             let partitions = ReplacedPartitions::from_files(base, published.files())?;
-            commit(base, partitions, load, published)
+            commit(base, partitions, load, options, published)
         }
         Replaced::Where { filter, text } => {
             let partitions = ReplacedWhere::new(base, filter, text, published.files())?;
-            commit(base, partitions, load, published)
+            commit(base, partitions, load, options, published)
         }
-        Replaced::Partitions | Replaced::Table => commit(base, WriteMode::Overwrite, load, published),
+        Replaced::Partitions | Replaced::Table => commit(base, WriteMode::Overwrite, load, options, published),
     };
     written.map(Some)
 }
@@ -180,9 +196,11 @@ fn commit<S: CommitAction>(
     base: &Snapshot,
     action: S,
     load: Option<LoadRows>,
+    options: &FilesCommit<'_>,
     mut published: PublishedFiles,
 ) -> Result<Written> {
-    let mut commit = PendingCommit::new(base.table().clone(), WriteBase::Existing(Box::new(base.clone())), action)?;
+    let commit = PendingCommit::new(base.table().clone(), WriteBase::Existing(Box::new(base.clone())), action)?;
+    let mut commit = commit.planned(options.planned).called(options.operation);
     commit.counts(load);
     match commit.run(published.files()) {
         Ok(version) => Ok(Written { version, ..published.written() }),

@@ -30,7 +30,7 @@ fn table_field(field: &Field, known: Option<&Fields>) -> Result<FieldRef> {
 
 /// The metadata of columns that a new table keeps: comments, and the type `CHAR(n)` or `VARCHAR(n)` by which Spark
 /// identifies a text.
-const DESCRIBING: [&str; 2] = ["comment", "__CHAR_VARCHAR_TYPE_STRING"];
+pub(crate) const DESCRIBING: [&str; 2] = ["comment", "__CHAR_VARCHAR_TYPE_STRING"];
 
 /// The type of a table that holds all values of this one. `known`, the type of an existing column, is used for columns
 /// of nulls.

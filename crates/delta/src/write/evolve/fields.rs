@@ -12,7 +12,7 @@ use super::{Evolve, MAX_COLUMN_ID};
 use crate::Snapshot;
 use crate::write::new_table::check_name;
 use crate::write::strict::{pair, refuse_duplicates};
-use crate::write::types::table_type;
+use crate::write::types::{DESCRIBING, table_type};
 
 /// The metadata of a field that has its id, and its name in files.
 pub(crate) const COLUMN_ID: &str = "delta.columnMapping.id";
@@ -30,6 +30,8 @@ pub(crate) struct EvolvingSchema<'a> {
     pub highest: Option<i64>,
     /// True if anything is new.
     pub has_changed: bool,
+    /// True if the entry adds the features that new columns need, which are an error otherwise.
+    pub adds_features: bool,
 }
 
 impl<'a> EvolvingSchema<'a> {
@@ -42,7 +44,7 @@ impl<'a> EvolvingSchema<'a> {
             highest = Some(id.ok_or_else(|| Error::corrupt(format!("the table lacks {MAX_COLUMN_ID}")))?);
         }
         let allows_widening = allows_widening(snapshot);
-        Ok(Self { snapshot, allowed, allows_widening, highest, has_changed: false })
+        Ok(Self { snapshot, allowed, allows_widening, highest, has_changed: false, adds_features: false })
     }
 
     /// Evolves a field of the table: its type becomes one that also holds the source's. The type of a fixed field, of
@@ -76,8 +78,13 @@ impl<'a> EvolvingSchema<'a> {
         }
         check_name(field, self.highest.is_some())?;
         let data_type = table_type(field.data_type(), None)?;
-        check_added(self.snapshot, &data_type)?;
+        if !self.adds_features {
+            check_added(self.snapshot, &data_type)?;
+        }
         let mut added = json_field(field.name(), &data_type)?;
+        let described = field.metadata().iter().filter(|(key, _)| DESCRIBING.contains(&key.as_str()));
+        let described = described.map(|(key, value)| (key.clone(), json!(value)));
+        metadata_of_field(&mut added)?.extend(described);
         if let Some(highest) = &mut self.highest {
             assign(&mut added, highest)?;
         }
@@ -239,11 +246,11 @@ pub(crate) fn json_field(name: &str, data_type: &DataType) -> Result<Value> {
 }
 
 /// Assigns ids and stored names to a field, and to those below it.
-pub(super) fn assign(field: &mut Value, highest: &mut i64) -> Result<()> {
+pub(crate) fn assign(field: &mut Value, highest: &mut i64) -> Result<()> {
     *highest += 1;
-    let metadata = json!({ COLUMN_ID: *highest, PHYSICAL_NAME: format!("col-{:032x}", rand::random::<u128>()) });
-    let field = field.as_object_mut().ok_or_else(|| Error::internal("a new field is not an object"))?;
-    field.insert("metadata".to_owned(), metadata);
+    let metadata = metadata_of_field(field)?;
+    metadata.insert(COLUMN_ID.to_owned(), json!(*highest));
+    metadata.insert(PHYSICAL_NAME.to_owned(), json!(format!("col-{:032x}", rand::random::<u128>())));
     field.get_mut("type").map_or(Ok(()), |data_type| assign_below(data_type, highest))
 }
 

@@ -24,6 +24,11 @@ class DeltaTable extends LakeraceTable implements SupportsRowLevelOperations, Su
     super(other);
   }
 
+  @Override
+  LakeraceTable strict() {
+    return new DeltaTable(this);
+  }
+
   /** The properties of the log, for statements that show them. */
   @Override
   public Map<String, String> properties() {

@@ -38,6 +38,9 @@ public final class LakeraceCatalog implements StagingTableCatalog {
   static final Set<String> OF_SPARK =
       new HashSet<>(Arrays.asList(PROP_PROVIDER, PROP_OWNER, PROP_LOCATION, PROP_EXTERNAL, PROP_IS_MANAGED_LOCATION));
 
+  /** The table with the columns of a statement {@code WITH SCHEMA EVOLUTION}, until Spark loads it. */
+  private final ThreadLocal<LakeraceTable> evolved = new ThreadLocal<>();
+
   private String name;
   private String warehouse;
   private Map<String, String> options;
@@ -47,6 +50,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     this.name = name;
     this.options = new HashMap<>(given.asCaseSensitiveMap());
     this.warehouse = options.remove("warehouse");
+    WriteRule.install();
   }
 
   @Override
@@ -99,7 +103,30 @@ public final class LakeraceCatalog implements StagingTableCatalog {
 
   @Override
   public Table loadTable(Identifier table) throws NoSuchTableException {
-    return load(table, null);
+    LakeraceTable known = takeEvolved(table);
+    return known != null ? known : load(table, null);
+  }
+
+  /** The table whose columns the statement that Spark analyses has changed just now; null without one. */
+  private LakeraceTable takeEvolved(Identifier table) {
+    LakeraceTable known = evolved.get();
+    evolved.remove();
+    return known != null && isEvolving() && known.location.equals(location(table)) ? known : null;
+  }
+
+  /** Returns true if Spark asks for the columns of a statement {@code WITH SCHEMA EVOLUTION}. */
+  private static boolean isEvolving() {
+    return Arrays.stream(Thread.currentThread().getStackTrace()).map(StackTraceElement::getClassName)
+        .anyMatch(name -> name.contains(".analysis.Resolve") && name.contains("SchemaEvolution"));
+  }
+
+  /** The table with further columns, which the statement adds in the commit of its rows. */
+  private LakeraceTable evolved(Identifier table, TableChange... changes) throws NoSuchTableException {
+    LakeraceTable known = load(table, null);
+    StructType rows = SchemaWrites.changed(known.location, known.schema(), changes);
+    LakeraceTable planned = known.planned(SchemaWrites.merged(known.location, known.options, known.schema(), rows));
+    boolean isPadded = CharColumns.areIn(planned.schema()) && CharColumns.arePaddedInReads();
+    return isPadded ? new DeltaTable((DeltaTable) planned) : planned;
   }
 
   /**
@@ -108,15 +135,21 @@ public final class LakeraceCatalog implements StagingTableCatalog {
    */
   @Override
   public Table loadTable(Identifier table, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
+    LakeraceTable known = takeEvolved(table);
+    if (known != null) {
+      return known;
+    }
     LakeraceTable found = load(table, null);
+    boolean hasRule = WriteRule.isActive();
     KeyFilters.install();
     if (CharColumns.areIn(found.schema())) {
       CharColumns.padInComparisons();
       if (found instanceof DeltaTable && CharColumns.arePaddedInReads()) {
-        return new DeltaTable((DeltaTable) found);
+        found = new DeltaTable((DeltaTable) found);
       }
     }
-    return found;
+    // Spark analyses a statement with the rules of the session that has started it.
+    return hasRule && found instanceof DeltaTable ? found.forRows() : found;
   }
 
   /** Handles {@code REFRESH TABLE}: cached frames and tables are refreshed with writes of other processes. */
@@ -165,12 +198,35 @@ public final class LakeraceCatalog implements StagingTableCatalog {
   @SuppressWarnings("deprecation")
   @Override
   public StagedTable stageReplace(Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties) {
+    return replaced(table, schema, partitions, properties, "REPLACE TABLE");
+  }
+
+  private StagedTable replaced(Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties, String operation) {
     checkDeclared(table, properties);
     try {
-      return new ReplacedTable((TruncatableDeltaTable) load(table, null), schema, partitions, properties);
+      LakeraceTable known = load(table, null);
+      if (isCalledBy("DataFrameWriter", "saveAsTable")) {
+        return ReplacedTable.ofWriter(known, schema, LakeraceTable.columnsOf(partitions));
+      }
+      return ReplacedTable.ofStatement(known, schema, newTable(partitions, properties), operation);
     } catch (NoSuchTableException error) {
       throw LakeraceException.<RuntimeException>rethrown(error);
     }
+  }
+
+  /** The options that describe a new table: its partition columns and properties. */
+  private static Map<String, String> newTable(Transform[] partitions, Map<String, String> properties) {
+    Map<String, String> all = new HashMap<>();
+    all.put("partition_by", String.join(",", LakeraceTable.columnsOf(partitions)));
+    properties.forEach((property, value) -> {
+      if (!OF_SPARK.contains(property) && !property.startsWith(OptionNames.OPTION)
+          && !properties.containsKey(OptionNames.OPTION + property)) {
+        all.put("table." + property, value);
+      }
+    });
+    // Spark has made all columns of a CTAS nullable.
+    all.put("write.keeps_not_null", "true");
+    return all;
   }
 
   @SuppressWarnings("deprecation")
@@ -179,7 +235,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     try {
       return stageCreate(table, schema, partitions, properties);
     } catch (TableAlreadyExistsException error) {
-      return stageReplace(table, schema, partitions, properties);
+      return replaced(table, schema, partitions, properties, "CREATE OR REPLACE TABLE");
     }
   }
 
@@ -191,15 +247,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     if (Target.of(location, all).version != null) {
       throw new TableAlreadyExistsException(table);
     }
-    all.put("partition_by", String.join(",", LakeraceTable.columnsOf(partitions)));
-    properties.forEach((property, value) -> {
-      if (!OF_SPARK.contains(property) && !property.startsWith(OptionNames.OPTION)
-          && !properties.containsKey(OptionNames.OPTION + property)) {
-        all.put("table." + property, value);
-      }
-    });
-    // Spark has made all columns of a CTAS nullable.
-    all.put("write.keeps_not_null", "true");
+    all.putAll(newTable(partitions, properties));
     // The metadata of a text of CHAR(n) or VARCHAR(n) contains its length.
     StructType columns = CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema);
     try {
@@ -247,9 +295,12 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     if (!provider.equalsIgnoreCase(SparkSession.active().conf().get("spark.sql.sources.default", "parquet"))) {
       return false;
     }
+    return isCalledBy("DataFrameWriter", "saveAsTable") || isCalledBy("DataStreamWriter", "toTable");
+  }
+
+  private static boolean isCalledBy(String writer, String method) {
     return Arrays.stream(Thread.currentThread().getStackTrace())
-        .anyMatch(frame -> frame.getMethodName().equals("saveAsTable") && frame.getClassName().contains("DataFrameWriter")
-            || frame.getMethodName().equals("toTable") && frame.getClassName().contains("DataStreamWriter"));
+        .anyMatch(frame -> frame.getMethodName().equals(method) && frame.getClassName().contains(writer));
   }
 
   @Override
@@ -275,6 +326,10 @@ public final class LakeraceCatalog implements StagingTableCatalog {
 
   @Override
   public Table alterTable(Identifier table, TableChange... changes) throws NoSuchTableException {
+    if (isEvolving()) {
+      evolved.set(evolved(table, changes));
+      return evolved.get();
+    }
     String location = location(table);
     Map<String, String> named = new TableChanges(location, changes).named();
     Map<String, String> all = Locations.resolved(location, options);

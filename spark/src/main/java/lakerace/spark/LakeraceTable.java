@@ -40,24 +40,91 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   private String checked;
   /** The schema that a caller gives: that of the rows of a write, or the expected one of a read; null without one. */
   private StructType given;
+  /** The columns that a write of this table changes, as {@link Target#planned}; empty where it changes none. */
+  private String planned = "";
+  /** True if {@link WriteRule} compares the columns of rows with its own, and Spark does not yet. */
+  private boolean takesAnyRows;
+  /** True if a statement may give it columns {@code WITH SCHEMA EVOLUTION}. */
+  private boolean mayEvolve;
   /** When it was opened, by {@link FreshVersions#now}. */
-  private final long opened = FreshVersions.now();
+  private final long opened;
 
   LakeraceTable(String location, Map<String, String> options, StructType schema, Plan plan) {
     this.location = location;
     this.options = options;
     this.schema = schema;
     this.plan = plan;
+    this.opened = FreshVersions.now();
   }
 
   /** Copies a table. */
   LakeraceTable(LakeraceTable other) {
-    this(other.location, other.options, other.schema, other.plan);
+    this.location = other.location;
+    this.options = other.options;
+    this.schema = other.schema;
+    this.plan = other.plan;
+    this.opened = other.opened;
+    this.partitions = other.partitions;
+    this.distribution = other.distribution;
+    this.tableId = other.tableId;
+    this.checked = other.checked;
+    this.given = other.given;
+    this.planned = other.planned;
+    this.mayEvolve = other.mayEvolve;
+  }
+
+  /** Creates a table whose columns a write replaces. */
+  LakeraceTable(LakeraceTable other, Target target) {
+    this(other.location, pinned(other.options, target), target.schema, null);
+    take(target);
+  }
+
+  /** The same table, whose rows Spark checks. */
+  LakeraceTable strict() {
+    return new LakeraceTable(this);
+  }
+
+  /** The same table, whose rows {@link WriteRule} checks before Spark does, where the session has the rule. */
+  final LakeraceTable forRows() {
+    if (!WriteRule.isActive()) {
+      return this;
+    }
+    LakeraceTable table = strict();
+    table.takesAnyRows = true;
+    table.mayEvolve = true;
+    return table;
+  }
+
+  /** Returns true if {@link WriteRule} checks its rows. */
+  final boolean takesAnyRows() {
+    return takesAnyRows;
+  }
+
+  /** The table with the columns that a write gives it. */
+  final LakeraceTable planned(Target target) {
+    LakeraceTable table = new TruncatableDeltaTable(location, pinned(options, target), target.schema, null);
+    table.take(target);
+    table.mayEvolve = true;
+    return table;
+  }
+
+  private void take(Target target) {
+    partitions = target.partitions;
+    tableId = target.tableId;
+    distribution = target.distribution;
+    planned = target.planned;
+  }
+
+  private static Map<String, String> pinned(Map<String, String> options, Target target) {
+    Map<String, String> all = new HashMap<>(options);
+    all.put("at", target.version);
+    return all;
   }
 
   /** Opens files or a table. */
   static LakeraceTable of(CaseInsensitiveStringMap given) {
     Map<String, String> options = Locations.resolved(Locations.of(given), given.asCaseSensitiveMap());
+    SchemaWrites.checkRead(options);
     if (options.containsKey("at")) {
       options.put(GIVEN_AT, options.get("at"));
     }
@@ -91,6 +158,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     String location = Locations.of(given);
     Map<String, String> options = Locations.resolved(location, given.asCaseSensitiveMap());
     LakeraceTable table;
+    WriteRule.install();
     if (options.containsKey("at") || ScanSketch.isFeed(options)) {
       // Only reads name a version or changes.
       table = of(given);
@@ -102,7 +170,8 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   }
 
   private static LakeraceTable of(
-      String location, Map<String, String> options, Target target, StructType columns, Transform[] partitioning) {
+      String location, Map<String, String> options, Target known, StructType columns, Transform[] partitioning) {
+    Target target = known.schema == null ? known : SchemaWrites.target(location, options, known, columns, partitioning);
     StructType found = target.schema;
     LakeraceTable table;
     if (found == null) {
@@ -113,15 +182,16 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     } else {
       options.put("at", target.version);
       table = new TruncatableDeltaTable(location, options, found, null);
+      if (target == known) {
+        table = table.forRows();
+      }
     }
-    table.partitions = target.partitions;
-    table.tableId = target.tableId;
+    table.take(target);
     if (found == null && partitioning.length > 0 && !options.containsKey("partition_by")) {
       // df.write.partitionBy(...) creates the table.
       table.partitions = columnsOf(partitioning);
       options.put("partition_by", String.join(",", table.partitions));
     }
-    table.distribution = target.distribution;
     return table;
   }
 
@@ -132,7 +202,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
       String name = Locations.column(table, row.name());
       if (name == null) {
         throw LakeraceException.usage(Locations.shown(location) + ": the table has no column \"" + row.name() + "\": it has "
-            + String.join(", ", table.fieldNames()));
+            + String.join(", ", table.fieldNames()) + ": option(\"mergeSchema\", \"true\") adds it");
       }
       schema = schema.add(table.apply(name));
     }
@@ -165,9 +235,16 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
 
   @Override
   public Set<TableCapability> capabilities() {
-    return EnumSet.of(
+    Set<TableCapability> all = EnumSet.of(
         TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER,
         TableCapability.OVERWRITE_DYNAMIC, TableCapability.MICRO_BATCH_READ, TableCapability.STREAMING_WRITE);
+    if (takesAnyRows) {
+      all.add(TableCapability.ACCEPT_ANY_SCHEMA);
+    }
+    if (mayEvolve) {
+      WriteRelations.evolution().ifPresent(all::add);
+    }
+    return all;
   }
 
   @Override
@@ -185,6 +262,13 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   /** The properties in the log of a table. */
   final Map<String, String> loggedProperties() {
     return plan == null ? Target.of(location, options).properties : plan.properties;
+  }
+
+  /** Adds the columns that a write changes. */
+  final void putPlanned(Map<String, String> write) {
+    if (!planned.isEmpty()) {
+      write.put(SchemaWrites.PLANNED, planned);
+    }
   }
 
   /** Adds the version that a write follows, and the id of its table: another one may come to its place. */
@@ -220,7 +304,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     LakeraceTable other = (LakeraceTable) object;
     return FreshVersions.place(location).equals(FreshVersions.place(other.location)) && Objects.equals(version(), other.version())
         && unversioned().equals(other.unversioned()) && schema.equals(other.schema) && Objects.equals(given, other.given)
-        && Objects.equals(extent(), other.extent());
+        && Objects.equals(extent(), other.extent()) && takesAnyRows == other.takesAnyRows && planned.equals(other.planned);
   }
 
   @Override
@@ -258,6 +342,8 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
           + Locations.shown(location) + "\")");
     }
     all.putAll(asked);
+    SchemaWrites.checkRead(asked);
+    putPlanned(all);
     if (version != null) {
       all.put("at", version);
     }
@@ -301,14 +387,21 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     all.putAll(asked);
     boolean isSame = all.equals(options);
     all.remove("at");
-    String base = checked != null ? checked : version();
+    SchemaWrites.check(all);
+    // Columns are planned for one version.
+    String base = checked != null ? checked : planned.isEmpty() ? version() : options.get("at");
     if (base != null && !options.containsKey(GIVEN_AT)) {
       // The write follows the version that Spark has checked its rows with, and does not open the table again.
       putVersion("write.at", base, all);
     }
+    if (!all.containsKey("key")) {
+      putPlanned(all);
+    }
     // Where a write names its location, Spark leaves the mode of overwrites to the target.
     String known = isSame ? distribution : null;
     boolean isUpsert = all.containsKey("key");
-    return isUpsert ? new UpsertPlan(location, all, info, plan == null, known) : new WritePlan(location, all, info, plan == null, known);
+    WritePlan write = isUpsert ? new UpsertPlan(location, all, info, plan == null, known) : new WritePlan(location, all, info, plan == null, known);
+    // Spark compares no rows of streams with their tables.
+    return takesAnyRows && !info.schema().asNullable().equals(schema.asNullable()) ? write.ofStreamOnly() : write;
   }
 }

@@ -12,7 +12,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class OptionNames {
   private static final List<String> KNOWN = Arrays.asList(
       "versionAsOf", "version", "timestampAsOf", "timestamp", "columns", "where", "format", "key", "sequence", "distribution", "partition_by",
-      "compression", "row_group_rows", "file_bytes", "bloom_filter", "partitionOverwriteMode", "replaceWhere", "readChangeFeed", "startingVersion",
+      "compression", "row_group_rows", "file_bytes", "bloom_filter", "partitionOverwriteMode", "replaceWhere", "mergeSchema", "overwriteSchema", "readChangeFeed", "startingVersion",
       "endingVersion", "startingTimestamp", "maxFilesPerTrigger", "maxBytesPerTrigger", "ignoreChanges", "ignoreDeletes",
       "skipChangeCommits", "txnAppId", "txnVersion", "header", "delimiter", "quote", "escape", "null_string", "csv_schema",
       "infer_rows", "skip_rows", "comment", "date_format", "timestamp_format", "decimal_comma", "encoding", "sheet", "threads",
@@ -36,9 +36,6 @@ final class OptionNames {
   /** Names with a special error, which says more. */
   private static final List<String> REFUSED = Arrays.asList("endingtimestamp");
 
-  /** Options of delta-spark with which a write changes the table's columns. */
-  private static final List<String> OF_SCHEMAS = Arrays.asList("overwriteschema", "mergeschema");
-
   /** Names that differ in more characters than this are not suggested for one another. */
   private static final int MOST_CHANGES = 3;
 
@@ -59,10 +56,6 @@ final class OptionNames {
     // A table of the session catalog passes its properties, too, whose names users choose.
     boolean hasProperties = names.stream().anyMatch("provider"::equalsIgnoreCase);
     for (String name : names) {
-      if (OF_SCHEMAS.contains(name.toLowerCase(Locale.ROOT))) {
-        throw LakeraceException.unsupported("option \"" + name + "\": a write does not change the columns of a table: add columns with ALTER TABLE ..."
-            + " ADD COLUMNS first; for other columns, drop the table first, or write to another one").forAnalysis();
-      }
       if (!(isKnown(name) || hasProperties && !names.contains(OPTION + name))) {
         String nearest = nearest(name.toLowerCase(Locale.ROOT));
         throw LakeraceException.usage("lakerace has no option \"" + name + "\": "

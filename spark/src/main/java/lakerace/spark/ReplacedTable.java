@@ -1,42 +1,61 @@
 package lakerace.spark;
 
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.catalog.StagedTable;
-import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A table whose rows {@code REPLACE TABLE}, or {@code saveAsTable} in overwrite mode, replaces in one commit. It keeps
- * its columns and partitions.
+ * A table that {@code REPLACE TABLE}, or {@code saveAsTable} in overwrite mode, replaces in one commit. Its earlier versions
+ * stay.
  */
 final class ReplacedTable extends LakeraceTable implements StagedTable {
-  private final TruncatableDeltaTable table;
+  /** The operation of a statement, in the log; null of {@code saveAsTable}. */
+  private final String operation;
+  /** The difference of columns or partitions that only {@code overwriteSchema} allows; null without one. */
+  private final String difference;
   private boolean isWritten;
 
-  /** Fails where the new table differs from the old one in more than its rows. */
-  ReplacedTable(TruncatableDeltaTable table, StructType schema, Transform[] partitioning, Map<String, String> properties) {
-    super(table);
-    this.table = table;
-    checkColumns(schema);
-    String[] wanted = columnsOf(partitioning);
-    String[] known = columnsOf(table.partitioning());
-    if (!Arrays.equals(wanted, known)) {
-      throw refused("it is partitioned by (" + String.join(", ", known) + "), and the new one by (" + String.join(", ", wanted) + ")");
-    }
-    Map<String, String> logged = table.loggedProperties();
-    properties.forEach((name, value) -> {
-      if (!LakeraceCatalog.OF_SPARK.contains(name) && !value.equals(logged.get(name))) {
-        throw refused("its property " + name + " is " + logged.getOrDefault(name, "not set") + ", and that of the new one " + value);
-      }
-    });
+  private ReplacedTable(LakeraceTable table, Target target, String operation, String difference) {
+    super(table, target);
+    this.operation = operation;
+    this.difference = difference;
   }
 
-  private void checkColumns(StructType schema) {
+  private ReplacedTable(LakeraceTable table) {
+    super(table);
+    this.operation = null;
+    this.difference = null;
+  }
+
+  /** The table of a statement, which describes it as {@code CREATE TABLE} does. */
+  static ReplacedTable ofStatement(LakeraceTable table, StructType schema, Map<String, String> described, String operation) {
+    Map<String, String> all = new HashMap<>(table.options);
+    all.putAll(described);
+    Target target = Target.replaced(table.location, all, CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema));
+    return new ReplacedTable(table, target, operation, null);
+  }
+
+  /**
+   * The table of {@code saveAsTable}, which keeps its columns, partitions and properties, unless the option
+   * {@code overwriteSchema} is given later.
+   */
+  static ReplacedTable ofWriter(LakeraceTable table, StructType schema, String[] partitions) {
+    String difference = difference(table, schema, partitions);
+    if (difference == null) {
+      return new ReplacedTable(table);
+    }
+    return new ReplacedTable(table, SchemaWrites.replaced(table.location, table.options, schema, partitions), null, difference);
+  }
+
+  private static String difference(LakeraceTable table, StructType schema, String[] partitions) {
     StructField[] known = table.schema().fields();
     StructField[] wanted = schema.fields();
     boolean isSame = known.length == wanted.length;
@@ -48,27 +67,37 @@ final class ReplacedTable extends LakeraceTable implements StagedTable {
           && (!wanted[at].getComment().isDefined() || wanted[at].getComment().equals(known[at].getComment()));
     }
     if (!isSame) {
-      throw refused("it has the columns " + table.schema().toDDL() + ", and the new one " + schema.toDDL());
+      return "it has the columns " + table.schema().toDDL() + ", and the rows " + schema.toDDL();
     }
-  }
-
-  private RuntimeException refused(String difference) {
-    return LakeraceException.unsupported(Locations.shown(location) + ": a table can only be replaced by one with the same columns, partitions and properties: " + difference
-        + ": use ALTER TABLE to change them, DROP TABLE to remove the table first, or another name").forAnalysis();
+    String[] columns = columnsOf(table.partitioning());
+    return Arrays.equals(partitions, columns) ? null
+        : "it is partitioned by (" + String.join(", ", columns) + "), and the write by (" + String.join(", ", partitions) + ")";
   }
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     isWritten = true;
-    return ((WritePlan) super.newWriteBuilder(info)).truncate();
+    WritePlan plan = (WritePlan) super.newWriteBuilder(info);
+    if (difference != null && !plan.isSet(SchemaWrites.OVERWRITE)) {
+      throw LakeraceException.unsupported(Locations.shown(location) + ": an overwrite keeps the columns and partitions of the table: " + difference
+          + ": option(\"overwriteSchema\", \"true\") replaces them").forAnalysis();
+    }
+    return (operation == null ? plan : plan.ofStatement(operation + " AS SELECT")).wholly();
   }
 
   /** The rows of {@code AS SELECT} have been committed by their write. Without a write, this empties the table. */
   @Override
   public void commitStagedChanges() {
-    if (!isWritten) {
-      table.truncateTable();
+    if (isWritten) {
+      return;
     }
+    Map<String, String> all = new HashMap<>(options);
+    String version = all.remove("at");
+    putPlanned(all);
+    putVersion("write.version", version, all);
+    all.put("write.replaces", "table");
+    all.put("write.operation", operation);
+    new DriverCommit(location, all, schema()).commit(new WriterCommitMessage[0]);
   }
 
   /** The table has not changed before the commit. */

@@ -60,6 +60,7 @@ final class RowChanges implements SupportsDelta {
     HashMap<String, String> options = new HashMap<>(table.options);
     // The ids are those of the version that is read.
     table.putVersion("write.version", options.get("at"), options);
+    table.putPlanned(options);
     options.put("write.rows", command.name());
     if (command != Command.MERGE && scan != null && scan.conditions() != null) {
       options.put("write.conditions", scan.conditions());

@@ -17,6 +17,8 @@ final class Target {
   final Map<String, String> properties;
   /** Its id. */
   final String tableId;
+  /** The columns that a write changes, for its tasks and its commit; empty where it changes none. */
+  final String planned;
   /** The distribution of rows over tasks: {@code none}, {@code hash} or {@code ranges}. */
   final String distribution;
 
@@ -28,6 +30,21 @@ final class Target {
     this.partitions = isTable && !records[5].isEmpty() ? records[5].split(String.valueOf(Native.UNIT)) : new String[0];
     this.properties = Plan.properties(isTable ? records[6] : "");
     this.tableId = isTable ? records[7] : "";
+    this.planned = isTable ? records[8] : "";
+  }
+
+  /** The table with the columns of rows that it lacks. */
+  static Target merged(String location, Map<String, String> options, StructType rows) {
+    Map<String, String> asked = new HashMap<>(options);
+    asked.put("write.merges", rows.json());
+    return of(location, asked);
+  }
+
+  /** The table with other columns, and with the partition columns and properties of the options. */
+  static Target replaced(String location, Map<String, String> options, StructType columns) {
+    Map<String, String> asked = new HashMap<>(options);
+    asked.put("write.replaces_schema", columns.json());
+    return of(location, asked);
   }
 
   static Target of(String location, Map<String, String> options) {

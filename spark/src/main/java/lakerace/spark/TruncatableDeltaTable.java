@@ -12,6 +12,16 @@ final class TruncatableDeltaTable extends DeltaTable implements TruncatableTable
     super(location, options, schema, plan);
   }
 
+  /** Copies a table. */
+  private TruncatableDeltaTable(TruncatableDeltaTable other) {
+    super(other);
+  }
+
+  @Override
+  LakeraceTable strict() {
+    return new TruncatableDeltaTable(this);
+  }
+
   /** Handles {@code TRUNCATE TABLE}, and {@code DELETE} without a condition. */
   @Override
   public boolean truncateTable() {

@@ -41,6 +41,8 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
   private final boolean choosesMode;
   /** The distribution of an upsert's rows over its tasks; null until Spark asks for it. */
   private String distribution;
+  /** Whether only a stream may write its rows. */
+  private boolean isOfStreamOnly;
   /** Whether it is the write of a micro-batch. */
   private boolean isStream;
 
@@ -66,6 +68,28 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
       throw LakeraceException.usage("option \"distribution\" none leaves rows of a key in several tasks, but option \"sequence\" compares them: leave one of"
           + " them out");
     }
+  }
+
+  /** Returns true if an option of the write is set. */
+  final boolean isSet(String option) {
+    return SchemaWrites.isSet(options, option);
+  }
+
+  /** The same write, of rows that no one has compared with the table. */
+  final WritePlan ofStreamOnly() {
+    isOfStreamOnly = true;
+    return this;
+  }
+
+  /** The same write, as part of a statement that the log names. */
+  final WritePlan ofStatement(String operation) {
+    options.put("write.operation", operation);
+    return this;
+  }
+
+  /** The same write, which replaces all rows of its table. */
+  final WriteBuilder wholly() {
+    return overwrite("table");
   }
 
   /** Returns true if the options leave rows in their tasks. */
@@ -133,6 +157,10 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
   }
 
   private WriteBuilder overwrite(String replaced) {
+    if (SchemaWrites.isSet(options, SchemaWrites.OVERWRITE) && !replaced.equals("table")) {
+      throw LakeraceException.usage("option \"overwriteSchema\" replaces all rows of the table: omit it, or omit option \"replaceWhere\" and set"
+          + " option(\"partitionOverwriteMode\", \"static\")");
+    }
     if (key.length > 0) {
       throw LakeraceException.usage("an upsert with option \"key\" adds to a table: use mode(\"append\"), or omit the key to overwrite");
     }
@@ -157,11 +185,19 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
     if (options.containsKey(REPLACE_WHERE) && !options.containsKey("write.where")) {
       throw LakeraceException.usage("option \"replaceWhere\" says which rows an overwrite replaces: use mode(\"overwrite\"), or omit it");
     }
+    if (SchemaWrites.isSet(options, SchemaWrites.OVERWRITE) && options.containsKey(SchemaWrites.PLANNED) && !options.containsKey("write.replaces")) {
+      throw LakeraceException.usage("option \"overwriteSchema\" replaces the columns and rows of the table: use mode(\"overwrite\"), or option(\"mergeSchema\","
+          + " \"true\") to add columns");
+    }
     return this;
   }
 
   @Override
   public BatchWrite toBatch() {
+    if (isOfStreamOnly) {
+      throw LakeraceException.usage(Locations.shown(location) + ": the session of these rows was made before lakerace was used, and another one is active: set"
+          + " spark.sql.extensions=" + LakeraceExtensions.class.getName());
+    }
     return this;
   }
 
@@ -172,6 +208,10 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
         throw LakeraceException.usage("option \"" + option + "\": a stream has its own transactions, from its checkpoint and the numbers of its"
             + " micro-batches: omit it");
       }
+    }
+    if (SchemaWrites.isSet(options, SchemaWrites.MERGE) || SchemaWrites.isSet(options, SchemaWrites.OVERWRITE)) {
+      throw LakeraceException.unsupported("a stream does not change the columns of a table: add columns with ALTER TABLE ... ADD COLUMNS, or write with"
+          + " option(\"mergeSchema\", \"true\") in foreachBatch").forAnalysis();
     }
     isStream = true;
     options.put("write.stream", "true");
