@@ -2,7 +2,7 @@
 
 A module and those in its folder belong together: what goes between a file and its own folder is not counted. `NATURAL`
 lists the circles that stand all the same. A circle of other files, or of more than these, is a fault. So is the use of
-one module of `SIBLINGS` by another.
+one module of `SIBLINGS` by another, and of a name by way of the crate's root, which hands it on to other crates.
 
 python tests/circles.py
 """
@@ -260,8 +260,21 @@ def forbidden(crate: str, edges: dict[tuple[str, ...], set[tuple[str, ...]]]) ->
                     yield f"crates/{crate}: {'/'.join(path)} uses {'/'.join(other)}: {why}"
 
 
+def past_the_root(name: str, crate: dict[tuple[str, ...], Module]) -> Iterator[str]:
+    """Names of a module that other modules of the crate take from its root, which is above all of them."""
+    root = crate.get(())
+    names = {} if root is None else root.names
+    handed_on = {known: path for known, path in names.items() if (known,) not in crate and path[:1] in crate}
+    for path, module in sorted(crate.items()):
+        for used in sorted(module.used if path else ()):
+            if used and used[0] in handed_on:
+                home = "::".join(handed_on[used[0]])
+                yield f"crates/{name}: {'/'.join(path)} uses crate::{used[0]}: write crate::{home}"
+
+
 def main() -> int:
-    """Prints circles that are not on the list, each edge in them, and uses among siblings; 1 if there are any."""
+    """Prints circles that are not on the list, each edge in them, uses among siblings, and uses of the root's names; 1 if
+    there are any."""
     faults: list[str] = []
     files, allowed = 0, 0
     for root in sorted(Path(__file__).parents[1].glob("crates/*/src")):
@@ -269,6 +282,7 @@ def main() -> int:
         files += len(crate)
         edges = _edges(crate)
         faults += forbidden(name, edges)
+        faults += past_the_root(name, crate)
         for circle in circles(edges):
             if is_allowed(name, circle):
                 allowed += 1

@@ -17,8 +17,7 @@ use lakerace_io::option::{DEAD_LETTER, Door, RESUME};
 use lakerace_io::wait::{lock, value_mut};
 use lakerace_io::{Error, Job, Result};
 
-use crate::SinkOptions;
-use crate::options::OnRejected;
+use crate::options::{OnRejected, SinkOptions};
 
 /// A file of JSON lines, readable by its owner alone, that gets each rejected row with its key and the reason:
 /// `{"key": {"id": 7}, "reason": "…", "row": {"id": 7, "name": "x"}}`. Several threads may add to it together.

@@ -34,7 +34,7 @@ mod time;
 use std::sync::Arc;
 
 use self::location::SearchLocation;
-use crate::{DatabaseClient, DatabaseSystem};
+use crate::system::{DatabaseClient, DatabaseSystem};
 
 /// Elasticsearch, and OpenSearch, which speaks the same protocol.
 pub static ELASTICSEARCH: DatabaseSystem = DatabaseSystem {

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use self::connection::MongoConnection;
 use self::location::MongoLocation;
-use crate::{DatabaseClient, DatabaseSystem};
+use crate::system::{DatabaseClient, DatabaseSystem};
 
 /// MongoDB.
 pub static MONGODB: DatabaseSystem = DatabaseSystem {

@@ -32,7 +32,7 @@ mod times;
 use std::sync::Arc;
 
 use self::location::DatabasePlace;
-use crate::{DatabaseClient, DatabaseSystem};
+use crate::system::{DatabaseClient, DatabaseSystem};
 
 /// SQLite.
 pub static SQLITE: DatabaseSystem = DatabaseSystem {

@@ -7,7 +7,8 @@ use arrow::datatypes::SchemaRef;
 use lakerace_format::{Sink, Source};
 use lakerace_io::{Job, Result};
 
-use crate::{SinkOptions, SourceOptions, TargetState};
+use crate::options::{SinkOptions, SourceOptions};
+use crate::state::TargetState;
 
 /// A database system, named by the scheme of a location. Each system's module defines its value.
 #[derive(Debug, PartialEq, Eq)]

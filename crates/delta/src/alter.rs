@@ -27,9 +27,9 @@ use crate::properties::{
     CHANGE_FEED, COLUMN_MAPPING, FEATURE, OF_FILES, OF_NEW_TABLES, TYPE_WIDENING, check_columns, check_property,
     features_of_properties, of_new_tables,
 };
-use crate::protocol::DELETION_VECTORS;
-use crate::protocol::{adds, configured, of_readers, protocol_action, with_features};
-use crate::{Snapshot, Table};
+use crate::protocol::{DELETION_VECTORS, adds, configured, of_readers, protocol_action, with_features};
+use crate::snapshot::Snapshot;
+use crate::table::Table;
 
 /// Changes to a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -31,10 +31,10 @@ pub(crate) use self::pieces::narrower_part;
 use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
 use crate::paths::ROOT;
+use crate::snapshot::Snapshot;
 use crate::snapshot::columns::TableColumns;
 use crate::snapshot::partitions::Partitions;
-use crate::table::LIST_VERSIONS;
-use crate::{Snapshot, Table};
+use crate::table::{LIST_VERSIONS, Table};
 
 /// The column of a feed and of change files with the kind of the change.
 pub const CHANGE_TYPE: &str = "_change_type";

@@ -45,12 +45,14 @@ use crate::paths::LOG;
 use crate::paths::ROOT;
 use crate::protocol::DELETION_VECTORS;
 use crate::protocol::{is_same_but_vectors, upgrade, writable};
+use crate::snapshot::Snapshot;
+use crate::table::Table;
 use crate::table::WrittenVersion;
+use crate::version_spec::VersionSpec;
 use crate::write::PlannedSchema;
 use crate::write::evolve::EvolvedSchema;
 pub(crate) use crate::write::fit::TargetColumns;
 use crate::write::published::AddedFile;
-use crate::{Snapshot, Table, VersionSpec};
 
 /// The name of the writer in the history.
 pub(crate) const ENGINE: &str = concat!("lakerace/", env!("CARGO_PKG_VERSION"));

@@ -13,8 +13,10 @@ use lakerace_format::{Expr, Predicate, ReadRequest, Source};
 use lakerace_io::option::{ALTER, UNSET, WHERE};
 use lakerace_io::{Error, ErrorKind, Result};
 
+use crate::snapshot::Snapshot;
+use crate::source::DeltaSource;
+use crate::table::Table;
 use crate::write::fit::{BatchFit, TargetColumn, TargetColumns};
-use crate::{DeltaSource, Snapshot, Table};
 
 /// The start of a property's name that makes it a constraint.
 pub(crate) const CONSTRAINT: &str = "delta.constraints.";

@@ -10,10 +10,11 @@ use roaring::RoaringTreemap;
 use crate::commit::{PendingCommit, WriteBase};
 use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, change};
 use crate::probe::{FileLookup, RowProbe, StatsPredicate, by_file};
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
+use crate::table::Table;
 use crate::write::PublishedFiles;
-use crate::{Snapshot, Table};
 
 /// Hides the rows for which a condition is true.
 pub fn delete(table: &Table, condition: &Expr) -> Result<ChangeOutcome> {

@@ -14,10 +14,10 @@ use lakerace_io::{Error, Fetcher, IfExists, Object, Output, Result, Wanted, plan
 use roaring::RoaringTreemap;
 use url::Url;
 
-use crate::Table;
 use crate::kernel::error::from_kernel;
 use crate::paths::ROOT;
 use crate::snapshot::files::TableFile;
+use crate::table::Table;
 
 /// Number and bitmap follow; the protocol's "portable" format.
 const MAGIC: u32 = 1_681_511_377;

@@ -7,7 +7,7 @@ use lakerace_format::{InputFile, ParquetSource, RowGroup};
 use lakerace_io::Result;
 use roaring::RoaringTreemap;
 
-use crate::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
 
 /// Defines the wanted rows.

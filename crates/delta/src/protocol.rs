@@ -23,7 +23,8 @@ use crate::commit::MetadataChanges;
 use crate::constraint::CONSTRAINT;
 use crate::kernel::error::guarded;
 
-use crate::{Snapshot, Table};
+use crate::snapshot::Snapshot;
+use crate::table::Table;
 
 /// The property of tables that lakerace made: they get deletion vectors with the first change that needs them.
 pub(crate) const VECTORS_ON_DEMAND: (&str, &str) = ("lakerace.deletionVectors", "onDemand");

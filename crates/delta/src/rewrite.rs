@@ -20,10 +20,11 @@ use roaring::RoaringTreemap;
 
 use crate::commit::outcome::EntryOutcome;
 use crate::commit::{TargetColumns, tracks_rows};
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
+use crate::table::Table;
 use crate::upsert::ChangeFiles;
 use crate::write::{AddedFile, DataFiles, PublishedFiles, write_split};
-use crate::{Snapshot, Table};
 
 /// A file that loses rows.
 pub(crate) struct TouchedFile<'a> {

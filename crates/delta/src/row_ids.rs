@@ -9,10 +9,10 @@ use lakerace_format::WriteOptions;
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
-use crate::Snapshot;
 use crate::commit::{PendingCommit, WriteBase};
 use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, RowDependency, change};
 use crate::probe::RowProbe;
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
 use crate::upsert::by_files;
 use crate::write::{AppTransaction, PendingFile, PlannedSchema, PublishedFiles, counts, has_transaction, published};

@@ -20,7 +20,8 @@ use self::columns::TableColumns;
 use self::files::{TableFile, TableFiles, list};
 use crate::log::distrust::{damaged_advice, may_be_damage};
 use crate::log::files::{LogFile, LogFileKind};
-use crate::{Table, VersionSpec};
+use crate::table::Table;
+use crate::version_spec::VersionSpec;
 
 /// The property of a table that names its key: columns, separated by commas.
 pub const KEY_PROPERTY: &str = "lakerace.primaryKey";

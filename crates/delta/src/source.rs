@@ -13,10 +13,12 @@ use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, PathProfile, Result, Wanted};
 
 use crate::deletion_vector;
+use crate::snapshot::Snapshot;
 use crate::snapshot::changed_rows::{self, ChangedRows};
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
-use crate::{DELTA, Snapshot, Table};
+use crate::table::Table;
+use crate::table_format::DELTA;
 
 /// A version of a table. Which files a plan needs is known from the log; only those are opened, and only their deletion
 /// vectors read.

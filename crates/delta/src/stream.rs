@@ -17,10 +17,12 @@ use self::schema::unread_field;
 use crate::log::entry::{LogEntry, find_entry};
 use crate::log::file_change::FileChange;
 use crate::log::files::{self as log_files, LogFileKind};
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::partitions::Partitions;
-use crate::table::LIST_VERSIONS;
-use crate::{ScanFile, ScannedVersion, Snapshot, Table, VersionSpec};
+use crate::table::{LIST_VERSIONS, Table};
+use crate::table_scan::{ScanFile, ScannedVersion};
+use crate::version_spec::VersionSpec;
 
 /// A place between two files of a stream: all files before it have been read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,7 +16,8 @@ use crate::kernel::error::guarded;
 use crate::log::distrust::DamagedLogFiles;
 use crate::log::files as log_files;
 use crate::paths::{LOG, ROOT, TablePaths};
-use crate::{Snapshot, VersionSpec};
+use crate::snapshot::Snapshot;
+use crate::version_spec::VersionSpec;
 
 /// The advice on a version that does not exist.
 pub(crate) const LIST_VERSIONS: &str = "`lakerace history` lists the versions";

@@ -17,10 +17,11 @@ use serde::{Deserialize, Serialize};
 pub use self::scan_file::ScanFile;
 use self::width::width;
 use crate::row_ids::read::{read_files, schema_with_ids};
+use crate::snapshot::Snapshot;
 use crate::snapshot::columns::TableColumns;
 use crate::snapshot::files::TableFile;
 use crate::source::{open_parquet, prune};
-use crate::{Snapshot, Table};
+use crate::table::Table;
 
 /// A scan of a version: its files, from the log alone. No data file is opened for it.
 #[derive(Debug, Clone)]

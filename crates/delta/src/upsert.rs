@@ -68,10 +68,13 @@ use self::row_mapping::{RowMapping, memory_bytes};
 use self::sorted_chunk::SortedChunk;
 use crate::commit::{CommitFence, PendingCommit, WriteBase, latest};
 use crate::delete::DeletePlan;
+use crate::deletion_vector;
 use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, RowDependency, change};
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
+use crate::table::Table;
+use crate::version_spec::VersionSpec;
 use crate::write::{DataFiles, Evolve, PublishedFiles, within_memory};
-use crate::{Snapshot, Table, VersionSpec, deletion_vector};
 
 /// The options of an upsert.
 #[derive(Debug, Clone)]

@@ -26,8 +26,9 @@ use lakerace_io::{Error, ErrorKind, Result};
 use self::data_files::CheckedFiles;
 pub use self::finding::{Finding, Subject};
 use self::log_check::LogCheck;
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
-use crate::{Snapshot, Table};
+use crate::table::Table;
 
 /// The options of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -54,8 +54,8 @@ pub use self::truncate::truncate;
 use crate::commit::{CommitAction, LoadRows, PendingCommit, WriteBase, tracks_rows};
 use crate::properties::{SINCE, check_properties};
 use crate::protocol::{VECTORS_ON_DEMAND, check_defaults};
-use crate::snapshot::{KEY_PROPERTY, key_names};
-use crate::{Snapshot, Table};
+use crate::snapshot::{KEY_PROPERTY, Snapshot, key_names};
+use crate::table::Table;
 
 use self::by_key::{ByKey, InOrder};
 use self::foreign_files::check_folder;

@@ -11,11 +11,11 @@ use lakerace_format::{Batches, Expr, FieldIds, ReadRequest, Source, narrowed_bat
 use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, ErrorKind, Result};
 
-use crate::ReadOptions;
 use crate::column_item::{ColumnItem, ComputedColumn};
 use crate::database::shown;
 use crate::filter::advice_on_name;
 use crate::option_scope::PlaceKind;
+use crate::options::ReadOptions;
 use crate::scan_order::first_columns;
 
 /// Parts of computed columns that an order copies at most.

@@ -7,12 +7,14 @@ use lakerace_io::option::{AUTO_COMPACT, DEAD_LETTER, DRY_RUN, MAX_RATE, SINCE, V
 use lakerace_io::{Error, Job, Location, Pipe, Result, STANDARD_STREAM};
 
 use crate::database::has_stable_order;
+use crate::dry_run::DryRun;
 use crate::load::{self, load_name};
 use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::options::{CopyOptions, LoadOptions};
 use crate::resolve::LocationKind;
+use crate::scan::Scan;
 use crate::target::CopyTarget;
-use crate::{DryRun, Scan, csv_types, since, tpch};
+use crate::{csv_types, since, tpch};
 
 /// Copies `source` to `target`, atomically.
 pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {

@@ -10,7 +10,8 @@ use lakerace_io::{ErrorKind, Job, Result};
 
 use crate::column_item::{ColumnItem, ComputedColumn};
 use crate::option_scope::PlaceKind;
-use crate::{ReadOptions, Scan};
+use crate::options::ReadOptions;
+use crate::scan::Scan;
 
 /// Opens a source whose rows are written to a table. In CSV, TBL, JSON lines and Excel, columns of the table without a given
 /// type are read in the table's type, because a type that is inferred from the first rows is often not that of the

@@ -15,7 +15,7 @@ use lakerace_io::{Error, Job, Result};
 #[cfg(not(feature = "databases"))]
 use self::absent::{examine_sink, open_sink, open_source, shown as database_shown};
 use crate::lease::LeaseGuard;
-use crate::{CopyOptions, ReadOptions};
+use crate::options::{CopyOptions, ReadOptions};
 
 #[cfg(not(feature = "databases"))]
 mod absent;

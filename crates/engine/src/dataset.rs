@@ -12,14 +12,11 @@ use lakerace_format::{
 use lakerace_io::option::{AT, FILE_NAME_COLUMN, UNION_COLUMNS};
 use lakerace_io::{Error, ErrorKind, Job, Location, Object, PathProfile, Result, Wanted};
 
-use crate::ReadOptions;
-use crate::database;
-use crate::delta;
 use crate::files::{FileSource, FoundLocation, find_files};
 use crate::hive::partitions;
-use crate::piped;
+use crate::options::ReadOptions;
 use crate::resolve::LocationKind;
-use crate::tpch;
+use crate::{database, delta, piped, tpch};
 
 /// Files that are read as one table, those that their partition excludes left out.
 struct FileDataset {

@@ -8,8 +8,8 @@ use lakerace_io::option::INPUT_FORMAT;
 use lakerace_io::{Error, Job, JobStore, Location, Result, StorageOptions};
 
 use crate::filter::parse_constraint;
+use crate::options::{CopyOptions, ReadOptions};
 use crate::resolve::LocationKind;
-use crate::{CopyOptions, ReadOptions};
 
 /// The folder of a table's log, below its own.
 pub(crate) const LOG: &str = "_delta_log";

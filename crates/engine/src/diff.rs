@@ -34,7 +34,8 @@ use self::diff_side::DiffSide;
 use self::row_partitions::{RowComparison, RowPartitions};
 use crate::database::shown;
 use crate::option_scope::check_either_scope;
-use crate::{ReadOptions, Scan};
+use crate::options::ReadOptions;
+use crate::scan::Scan;
 
 /// The column that says whether a row was inserted, deleted or updated.
 pub const DIFF_CHANGE: &str = "_change_type";

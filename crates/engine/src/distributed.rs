@@ -13,8 +13,8 @@ use lakerace_format::{Expr, WriteOptions, Written};
 use lakerace_io::object_store::path::Path as ObjectPath;
 use lakerace_io::{Error, ErrorKind, IfExists, Job, Location, Output, Result, StorageOptions};
 
-use crate::OpenVersion;
 use crate::delta::{LOG, is_table, named, open_table, table_at};
+use crate::table_scan::OpenVersion;
 
 /// The infix of names of folders that hold files for a while.
 const STAGED: &str = ".lakerace-";

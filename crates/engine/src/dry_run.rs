@@ -6,7 +6,7 @@ use lakerace_format::FilePlan;
 use lakerace_io::Pipe;
 use serde::Serialize;
 
-use crate::Scan;
+use crate::scan::Scan;
 
 /// The changes that a job would make, as far as they are known before it writes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

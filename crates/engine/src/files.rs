@@ -12,7 +12,8 @@ use lakerace_io::option::{INPUT_FORMAT, OUTPUT_FORMAT};
 use lakerace_io::{Error, Glob, Job, JobStore, Location, Object, ObjectInfo, Result};
 
 use self::tables_on_the_way::TablesOnTheWay;
-use crate::{ReadOptions, delta};
+use crate::delta;
+use crate::options::ReadOptions;
 
 /// The kind of a location.
 #[derive(Debug)]

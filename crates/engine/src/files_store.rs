@@ -15,7 +15,8 @@ use lakerace_format::{Batches, ReadRequest, Source};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions, config};
 
 use crate::delta::table_at;
-use crate::{CompactOptions, parse_filter};
+use crate::filter::parse_filter;
+use crate::maintain::CompactOptions;
 
 /// The scheme of a location that has a store of packs.
 const SCHEME: &str = "packs:";

@@ -20,12 +20,12 @@ use serde_json::json;
 use xxhash_rust::xxh3::xxh3_128;
 
 use self::proof::LoadProof;
-use crate::options::LoadOptions;
+use crate::WriteMode;
+use crate::options::{CopyOptions, LoadOptions};
 use crate::read_ahead::read_ahead;
 use crate::resolve::without_connection;
-use crate::target::CopyTarget;
-use crate::target::TargetKind;
-use crate::{CopyOptions, Scan, WriteMode};
+use crate::scan::Scan;
+use crate::target::{CopyTarget, TargetKind};
 
 impl LoadOptions {
     /// Fails where an option is given that the place can't follow.

@@ -12,10 +12,9 @@ use lakerace_format::schema_text::parse_schema;
 use lakerace_io::option::{ADD_COLUMN, SORT_BY, ZORDER};
 use lakerace_io::{Error, Job, Result, StorageOptions};
 
-use crate::DryRun;
 use crate::delta::open_table;
-use crate::dry_run::plural;
-use crate::parse_filter;
+use crate::dry_run::{DryRun, plural};
+use crate::filter::parse_filter;
 
 /// The options of a compaction.
 #[derive(Debug, Clone, Default)]

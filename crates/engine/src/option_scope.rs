@@ -13,7 +13,7 @@ use lakerace_io::option::{
 };
 use lakerace_io::{Error, Result};
 
-use crate::ReadOptions;
+use crate::options::ReadOptions;
 
 /// A kind of place, for the scope of options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

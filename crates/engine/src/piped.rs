@@ -7,8 +7,8 @@ use lakerace_format::{CSV, DetectedContent, FileFormat, PACKED_FRONT_BYTES, is_z
 use lakerace_io::option::OUTPUT_FORMAT;
 use lakerace_io::{Error, Job, Output, Pipe, PipeWriter, Result};
 
-use crate::ReadOptions;
 use crate::files::FileSource;
+use crate::options::ReadOptions;
 
 /// Bytes at the start that identify a format.
 const FRONT_BYTES: usize = 512;

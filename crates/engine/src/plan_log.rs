@@ -4,8 +4,8 @@ use arrow::datatypes::Schema;
 use lakerace_format::ReadPlan;
 use tracing::{Level, debug, enabled, info};
 
-use crate::ReadOptions;
 use crate::explain::row_filters;
+use crate::options::ReadOptions;
 
 /// The target of the events of plans.
 const PLANS: &str = "lakerace::plans";

@@ -13,9 +13,9 @@ use lakerace_io::memory_limit::check_memory;
 use lakerace_io::option::ORDER_BY;
 use lakerace_io::{Error, Job, Result};
 
-use crate::ReadOptions;
 use crate::filter::parse_order;
 use crate::option_scope::PlaceKind;
+use crate::options::ReadOptions;
 
 /// Bytes of rows that are sorted in memory by default.
 const MEMORY_BYTES: u64 = 512 << 20;

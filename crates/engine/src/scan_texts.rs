@@ -3,12 +3,12 @@
 use lakerace_format::{Expr, FieldPaths, ReadPlan, ReadRequest, Source};
 use lakerace_io::{Job, Result};
 
-use crate::ReadOptions;
 use crate::column_item::ColumnItem;
 use crate::computed_columns::{ColumnProjection, RequestedColumns};
 use crate::database;
 use crate::dataset::{self, OpenedLocation};
 use crate::filter::parse_filter;
+use crate::options::ReadOptions;
 use crate::scan_order::{RequestedOrder, ScanOrder};
 
 /// The columns, the filter and the order that the options of a read name, and the fields that the caller uses.

@@ -9,9 +9,10 @@ use lakerace_io::{Job, Result};
 use serde::Serialize;
 
 use crate::database::shown;
+use crate::dataset;
 use crate::dataset::OpenedLocation;
 use crate::option_scope::{PlaceKind, check_read_scope};
-use crate::{ReadOptions, dataset};
+use crate::options::ReadOptions;
 
 /// A source's columns and size.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -26,15 +26,16 @@ use serde_json::json;
 use self::incoming::IncomingRows;
 use self::kept::EarlierRun;
 use self::mark::WatermarkValue;
+use crate::WriteMode;
 use crate::column_item::ColumnItem;
 use crate::database::{DatabaseTarget, shown};
+use crate::dry_run::DryRun;
 use crate::lease::{self, EarlierRunDoubt, LeaseClaim, TargetLease};
 use crate::load::{self, digest};
 use crate::option_scope::{PlaceKind, check_write_scope};
-use crate::options::Since;
+use crate::options::{CopyOptions, ReadOptions, Since};
 use crate::resolve::{LocationKind, canonical, without_connection};
 use crate::target::{CopyTarget, ExaminedTarget};
-use crate::{CopyOptions, DryRun, ReadOptions, WriteMode};
 
 /// An incremental unload.
 struct IncrementalUnload<'a> {

@@ -7,10 +7,10 @@ use lakerace_delta::{
 use lakerace_format::{FieldPaths, ReadRequest};
 use lakerace_io::{Job, Result};
 
-use crate::ReadOptions;
 use crate::column_item::plain_names;
 use crate::delta::open_table;
 use crate::filter::parse_filter;
+use crate::options::ReadOptions;
 
 /// A Delta table that is read as a stream, with the columns of a version.
 pub struct StreamedTable {

@@ -31,12 +31,13 @@ use serde::{Deserialize, Serialize};
 use self::begun::InFlightSync;
 use self::columns::columns_by_stored_name;
 use self::turn::WriteTurn;
+use crate::WriteMode;
 use crate::copy::warn_of_idle_options;
 use crate::database::{self, DatabaseTarget};
 use crate::delta::open_table;
+use crate::dry_run::DryRun;
 use crate::lease::{self, LeaseClaim, TargetLease};
-use crate::options::LoadOptions;
-use crate::{DryRun, ReadOptions, WriteMode};
+use crate::options::{LoadOptions, ReadOptions};
 
 /// The options of a sync.
 #[derive(Debug, Clone, Default)]
@@ -330,7 +331,7 @@ impl<'a> TableFollower<'a> {
 
     fn is_empty(&self) -> Result<bool> {
         let first = ReadOptions { limit: Some(1), ..ReadOptions::default() };
-        Ok(crate::Scan::open(self.target, &first, self.job)?.count()? == 0)
+        Ok(crate::scan::Scan::open(self.target, &first, self.job)?.count()? == 0)
     }
 
     /// The outcome of a run, with its proof where one is asked for.

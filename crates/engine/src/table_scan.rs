@@ -7,10 +7,10 @@ use lakerace_delta::{DeltaSource, PlannedSchema, ScannedVersion, Snapshot, Table
 use lakerace_format::{Batches, Extremes, FieldPaths, ReadRequest, Source};
 use lakerace_io::{Job, Result, StorageOptions};
 
-use crate::ReadOptions;
 use crate::column_item::plain_names;
 use crate::delta::open_table;
 use crate::filter::parse_filter;
+use crate::options::ReadOptions;
 use crate::rebatch::{SOURCE_BATCH_ROWS, rebatch};
 
 /// A version of a Delta table, opened. Cheap to clone: all clones read its log once.

@@ -19,10 +19,10 @@ use crate::database::{DatabaseTarget, shown};
 use crate::delta::{self, TableTarget};
 use crate::files::unknown_target_format;
 use crate::option_scope::{PlaceKind, check_write_scope};
+use crate::options::{CopyOptions, ReadOptions};
 use crate::piped::StreamTarget;
 use crate::resolve::LocationKind;
-use crate::tpch;
-use crate::{CopyOptions, ReadOptions, WriteMode};
+use crate::{WriteMode, tpch};
 
 pub(crate) use self::examine::ExaminedTarget;
 

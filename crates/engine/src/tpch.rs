@@ -12,7 +12,7 @@ use lakerace_tpch::{Spec, TpchSource};
 
 pub use self::apply::{AppliedStream, AppliedTable, ApplyOptions, StreamOutcome, apply};
 pub use self::generate::{GeneratedTable, Generation, TableProgress, TpchFormat, TpchOptions, TpchTarget};
-use crate::ReadOptions;
+use crate::options::ReadOptions;
 
 /// Opens the generated table of this name.
 pub(crate) fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<TpchSource> {

@@ -11,9 +11,12 @@ use lakerace_io::option::{EXPLAIN, KEY};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
 
 use crate::copy::warn_of_idle_options;
+use crate::csv_types;
 use crate::delta::{named, open_table};
-use crate::dry_run::plural;
-use crate::{CompactOptions, DryRun, LoadOptions, ReadOptions, csv_types, parse_filter};
+use crate::dry_run::{DryRun, plural};
+use crate::filter::parse_filter;
+use crate::maintain::CompactOptions;
+use crate::options::{LoadOptions, ReadOptions};
 
 /// The options of an upsert, or of a delete by keys.
 #[derive(Debug, Clone, Default)]

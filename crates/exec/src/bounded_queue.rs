@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::{CancelToken, Interruption, WatchedValue};
+use crate::cancel_token::{CancelToken, Interruption};
+use crate::watched_value::WatchedValue;
 
 /// The sending end of a queue. Dropping it ends the queue; waiting items are still received.
 #[derive(Debug)]

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use crate::cancel_token::{CancelToken, Interruption, caught};
+use crate::watched_value::WatchedValue;
 use crate::worker_threads::{join, spawn};
-use crate::{CancelToken, Interruption, WatchedValue, caught};
 
 /// A thread that consumes items in their order. Dropped before [`Self::finish`], it has the thread give up, and waits for it.
 #[derive(Debug)]

@@ -1,6 +1,9 @@
 //! Work on items that the caller hands in, on several threads, its outcomes in the order of the items.
 
-use crate::{CancelToken, Interruption, OrderedPool, PoolOptions, QueueSender, bounded_queue};
+use crate::bounded_queue;
+use crate::bounded_queue::QueueSender;
+use crate::cancel_token::{CancelToken, Interruption};
+use crate::ordered_pool::{OrderedPool, PoolOptions};
 
 /// An [`OrderedPool`] whose items are handed in one by one.
 pub struct OrderedPipe<I, T, E> {

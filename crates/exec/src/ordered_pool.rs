@@ -2,8 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::cancel_token::{CancelToken, Interruption, caught};
+use crate::lock;
 use crate::reorder_buffer::ReorderBuffer;
-use crate::{CancelToken, Interruption, WatchedValue, WorkerThreads, caught, lock};
+use crate::watched_value::WatchedValue;
+use crate::worker_threads::WorkerThreads;
 
 /// The size of a pool.
 #[derive(Debug, Clone, Copy)]

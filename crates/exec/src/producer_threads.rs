@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::bounded_queue;
+use crate::bounded_queue::{QueueReceiver, QueueSender};
+use crate::cancel_token::{CancelToken, Interruption, caught};
 use crate::worker_threads::{join, spawn};
-use crate::{CancelToken, Interruption, QueueReceiver, QueueSender, bounded_queue, caught};
 
 /// Values that several threads make. The first error or panic of a thread is returned among the values; they do not
 /// just end. On drop, the threads end after their current value.

@@ -4,10 +4,12 @@ use std::sync::mpsc::{RecvError, sync_channel};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::{Builder, Result as Joined, Scope, ScopedJoinHandle};
 
-use crate::ordered_pool::PoolCore;
+use crate::cancel_token::{CancelToken, Interruption, caught};
+use crate::ordered_pool::{PoolCore, PoolOptions};
 use crate::reorder_buffer::ReorderBuffer;
+use crate::watched_value::WatchedValue;
 use crate::worker_threads::spawn_scoped;
-use crate::{CancelToken, Interruption, PoolOptions, WatchedValue, bounded_queue, caught, lock};
+use crate::{bounded_queue, lock};
 
 /// Work of a scope that has ended already or continues.
 #[derive(Debug)]

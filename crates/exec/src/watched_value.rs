@@ -3,8 +3,8 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::lock::{lock, wait, wait_briefly};
-use crate::{CANCEL_POLL, CancelToken, Interruption};
+use crate::cancel_token::{CancelToken, Interruption};
+use crate::lock::{CANCEL_POLL, lock, wait, wait_briefly};
 
 /// A value that threads change, and wait for others to change.
 #[derive(Debug, Default)]

@@ -2,7 +2,8 @@
 
 use std::ops::Deref;
 
-use crate::{CancelToken, Interruption, WatchedValue};
+use crate::cancel_token::{CancelToken, Interruption};
+use crate::watched_value::WatchedValue;
 
 /// A counting semaphore whose holders weigh at most a limit together, in bytes or another unit of the caller.
 #[derive(Debug)]

@@ -10,10 +10,10 @@ use std::str::FromStr;
 
 use lakerace_io::{Error, Result};
 
+use crate::home::{Progress, PutOptions};
 use crate::import::{ContentLength, FileImport};
-use crate::store::folder_prefix;
+use crate::store::{Store, folder_prefix};
 use crate::stream::{ContentReader, flushed, go_on};
-use crate::{Progress, PutOptions, Store};
 
 /// A kind of archive, by the ending of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use lakerace_io::{Error, Result};
 
-use crate::RandomAccessFile;
+use crate::home::RandomAccessFile;
 
 /// Bytes of an old content that are copied in one step.
 const PART_BYTES: usize = 1 << 20;

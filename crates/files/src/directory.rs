@@ -26,13 +26,13 @@ use self::batch::DirectoryBatch;
 use self::root::StoreRoot;
 use self::staged::StagedFile;
 use self::syncs::FolderSyncs;
-use crate::home::Progress;
-use crate::name::{composed, shown};
-use crate::stream::go_on;
-use crate::{
-    CompactOutcome, ContentSink, Damage, Durability, Each, FileVersion, Home, IfExists, Options, PendingAppend,
-    PutOptions, RandomAccessFile, Reads, Stat, VerifyOutcome, Write, WriteBatch,
+use crate::home::{
+    CompactOutcome, ContentSink, Damage, Each, FileVersion, Home, IfExists, PendingAppend, Progress, PutOptions,
+    RandomAccessFile, Reads, Stat, VerifyOutcome, Write, WriteBatch,
 };
+use crate::name::{composed, shown};
+use crate::options::{Durability, Options};
+use crate::stream::go_on;
 
 /// A store in a directory.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ impl DirectoryHome {
                 .at(&location)
                 .advice("use a SQLite store for that"))
         };
-        if options.compression.is_some_and(|compression| compression != crate::Compression::default()) {
+        if options.compression.is_some_and(|compression| compression != crate::options::Compression::default()) {
             return refuse("compression");
         }
         if options.encrypt || !options.transforms.is_empty() {

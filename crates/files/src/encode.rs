@@ -15,7 +15,7 @@ use lakerace_io::{Error, Result};
 pub(crate) use dictionary::{TrainedDictionary, TrainingSamples};
 pub use transform::{SecretKey, Transform};
 
-use crate::{Codec, Compression, Options};
+use crate::options::{Codec, Compression, Options};
 
 /// The decoded bytes of a piece; the last one of a content is shorter.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;

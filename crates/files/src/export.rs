@@ -6,8 +6,9 @@ use std::path::Path;
 use bytes::Bytes;
 use lakerace_io::{Error, Job, Location, Output, PipeWriter, Result, StorageOptions};
 
-use crate::store::folder_prefix;
-use crate::{ArchiveKind, IfExists, Progress, Store, Write};
+use crate::archive::ArchiveKind;
+use crate::home::{IfExists, Progress, Write};
+use crate::store::{Store, folder_prefix};
 
 /// Bytes that are gathered before they are written.
 const BUFFER_BYTES: usize = 64 << 10;

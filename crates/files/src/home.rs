@@ -7,8 +7,8 @@ use lakerace_io::{Error, Result};
 use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use crate::Compression;
 use crate::name::{changed, taken};
+use crate::options::Compression;
 
 /// A report on a long work: files and bytes so far. False stops the work.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;

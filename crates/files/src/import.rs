@@ -8,9 +8,10 @@ use std::path::Path;
 use lakerace_io::{Error, Result};
 use rustix::fs::{Mode, OFlags};
 
+use crate::home::{Progress, PutOptions, WriteBatch};
 use crate::name::{check_name, shown};
+use crate::store::Store;
 use crate::stream::{ContentReader, WHOLE_BYTES, go_on};
-use crate::{Progress, PutOptions, Store, WriteBatch};
 
 /// The files and bytes of a transaction of an import.
 const BATCH: (usize, u64) = (10_000, 32 << 20);

@@ -12,14 +12,13 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use crate::encode::{self, Encoding, EncodingContext, PIECE_BYTES, TrainedDictionary, TrainingSamples};
 use crate::file_metadata::{check_metadata, now_ms};
 use crate::fork::{OpeningProcess, RunningOperation};
-use crate::home::HomeOperation;
-use crate::home::Progress;
-use crate::name::{check_name, composed, not_found, prefix_end, shown};
-use crate::stream::go_on;
-use crate::{
-    CompactOutcome, Compression, ContentSink, Damage, Each, FileVersion, Home, IfExists, Options, PutOptions,
+use crate::home::{
+    CompactOutcome, ContentSink, Damage, Each, FileVersion, Home, HomeOperation, IfExists, Progress, PutOptions,
     RandomAccessFile, Reads, Stat, VerifyOutcome, Write, WriteBatch,
 };
+use crate::name::{check_name, composed, not_found, prefix_end, shown};
+use crate::options::{Compression, Options};
+use crate::stream::go_on;
 
 type Files = BTreeMap<Arc<str>, Arc<StoredFile>>;
 

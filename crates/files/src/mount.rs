@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use lakerace_io::{Error, Result};
 
-use crate::Store;
+use crate::store::Store;
 
 pub use tree::{FileTree, FolderEntry, Node, NodeKind, Tell};
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lakerace_io::{Error, StorageOptions};
 
-use crate::{SecretKey, Transform};
+use crate::encode::{SecretKey, Transform};
 
 /// The events that a committed write to a store of small files survives. The default is [`Self::Normal`].
 ///

@@ -24,15 +24,17 @@ use xxhash_rust::xxh3::Xxh3Default;
 use self::pack::StoredPart;
 use self::read::{LiveNames, PackSnapshot};
 use self::shared::PackStore;
+use crate::content_copy;
 use crate::encode::Encoding;
 use crate::file_metadata::{check_metadata, now_ms};
-use crate::home::{HomeOperation, Progress, read_parts};
-use crate::name::not_found;
-use crate::stream::go_on;
-use crate::{
-    CompactOutcome, Compression, ContentSink, Each, FileVersion, Home, IfExists, Index, IndexEntry, Options,
-    PendingAppend, PutOptions, RandomAccessFile, Reads, Segment, Stat, VerifyOutcome, Write, WriteBatch, content_copy,
+use crate::home::{
+    CompactOutcome, ContentSink, Each, FileVersion, Home, HomeOperation, IfExists, PendingAppend, Progress, PutOptions,
+    RandomAccessFile, Reads, Stat, VerifyOutcome, Write, WriteBatch, read_parts,
 };
+use crate::index::{Index, IndexEntry, Segment};
+use crate::name::not_found;
+use crate::options::{Compression, Options};
+use crate::stream::go_on;
 
 /// The content's bytes of a segment; the last one of a content is shorter.
 const SEGMENT_BYTES: usize = 4 << 20;

@@ -30,12 +30,12 @@ use std::sync::Arc;
 use lakerace_io::Result;
 
 use crate::file_metadata::check_metadata;
-use crate::home::Progress;
-use crate::name::shown;
-use crate::{
-    CompactOutcome, ContentSink, Each, FileVersion, Home, IfExists, Options, PutOptions, RandomAccessFile, Reads, Stat,
-    VerifyOutcome, Write, WriteBatch,
+use crate::home::{
+    CompactOutcome, ContentSink, Each, FileVersion, Home, IfExists, Progress, PutOptions, RandomAccessFile, Reads,
+    Stat, VerifyOutcome, Write, WriteBatch,
 };
+use crate::name::shown;
+use crate::options::Options;
 
 use inner::Inner;
 

@@ -9,16 +9,18 @@ use lakerace_io::{Error, JobStore, Result};
 use serde::Serialize;
 
 use crate::directory::DirectoryHome;
-use crate::home::Progress;
+use crate::home::{
+    CompactOutcome, ContentSink, Each, FileVersion, Home, IfExists, PendingAppend, Progress, PutOptions,
+    RandomAccessFile, Reads, Stat, VerifyOutcome, Write, WriteBatch,
+};
+use crate::index::Index;
 use crate::memory::MemoryHome;
 use crate::name::{Glob, shown};
+use crate::options::Options;
 use crate::own::StorePaths;
 use crate::packs::PackHome;
+use crate::random;
 use crate::sqlite::SqliteHome;
-use crate::{
-    CompactOutcome, ContentSink, Each, FileVersion, Home, IfExists, Index, Options, PendingAppend, PutOptions,
-    RandomAccessFile, Reads, Stat, VerifyOutcome, Write, WriteBatch, random,
-};
 
 /// Names that one look at a home gives.
 const PAGE: usize = 1_000;

@@ -14,12 +14,12 @@ pub(crate) fn go_on(wanted: bool) -> Result<()> {
 
 /// A content as a reader, for writers of archives.
 pub(crate) struct ContentReader {
-    content: Box<dyn crate::RandomAccessFile>,
+    content: Box<dyn crate::home::RandomAccessFile>,
     at: u64,
 }
 
 impl ContentReader {
-    pub(crate) fn new(content: Box<dyn crate::RandomAccessFile>) -> Self {
+    pub(crate) fn new(content: Box<dyn crate::home::RandomAccessFile>) -> Self {
         Self { content, at: 0 }
     }
 }

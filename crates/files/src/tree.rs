@@ -4,12 +4,12 @@ use std::path::Path;
 
 use lakerace_io::{DurabilityLevel, Error, ErrorKind, Result};
 
+use crate::home::{IfExists, Progress, PutOptions};
 use crate::import::FileImport;
 use crate::name::shown;
 use crate::own::is_same;
-use crate::store::folder_prefix;
+use crate::store::{Store, folder_prefix};
 use crate::stream::{WHOLE_BYTES, go_on};
-use crate::{IfExists, Progress, PutOptions, Store};
 
 impl Store {
     /// Puts all files below `tree`, a directory, under `folder`; says how many files and bytes these are. Symbolic links, pipes and
@@ -73,7 +73,7 @@ impl Store {
         self.check_folder(&prefix)?;
         let target = Store::open(
             &format!("dir:{}", tree.display()),
-            crate::Options { read_only: false, ..crate::Options::default() },
+            crate::options::Options { read_only: false, ..crate::options::Options::default() },
         )?;
         let own_part = self.own().name_of(tree).map(|name| format!("{name}/"));
         let (mut files, mut bytes) = (0, 0);

@@ -13,7 +13,7 @@ use lakerace_io::option::COMPRESSION;
 pub use sink::ArrowSink;
 pub use source::ArrowSource;
 
-use crate::FileFormat;
+use crate::file_format::FileFormat;
 
 /// Arrow IPC, a stream or a file.
 pub static ARROW_IPC: FileFormat = FileFormat {

@@ -22,7 +22,7 @@ use lakerace_io::option::{COMPRESSION, FILE_NAME_COLUMN};
 pub use sink::AvroSink;
 pub use source::AvroSource;
 
-use crate::FileFormat;
+use crate::file_format::FileFormat;
 
 /// Avro, an object container file.
 pub static AVRO: FileFormat = FileFormat {

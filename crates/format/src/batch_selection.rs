@@ -7,8 +7,10 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
+use crate::input::Constants;
 use crate::place_columns::with_place_columns;
-use crate::{Constants, Predicate, ReadPlan};
+use crate::plan::ReadPlan;
+use crate::predicate::Predicate;
 
 /// The columns that are read for a request, and the rows and columns of them that it asks for.
 #[derive(Debug)]

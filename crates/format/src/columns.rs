@@ -7,10 +7,11 @@ use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
+use crate::field_positions::FieldPositions;
 use crate::file_notes::requested_notes;
+use crate::plan::{ReadPlan, ReadRequest};
 use crate::predicate::{Predicate, find_column};
 use crate::projection::ColumnPart;
-use crate::{FieldPositions, ReadPlan, ReadRequest};
 
 /// The columns of a read.
 #[derive(Debug)]

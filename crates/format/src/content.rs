@@ -6,10 +6,12 @@ use std::io::Read;
 use lakerace_io::option::INPUT_FORMAT;
 use lakerace_io::{Error, Result};
 
-use crate::csv::has_tabs;
-use crate::excel::is_document_part;
+use crate::csv::{CSV, TSV, has_tabs};
+use crate::excel::{EXCEL, is_document_part};
+use crate::file_format::FileFormat;
+use crate::json_lines::JSON;
+use crate::options::CsvOptions;
 use crate::text::{BYTE_ORDER_MARK, FileCompression};
-use crate::{CSV, CsvOptions, EXCEL, FileFormat, JSON, TSV};
 
 /// The content of a file's first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -60,7 +60,7 @@ pub use sink::CsvSink;
 pub(crate) use sniff::has_tabs;
 pub use source::CsvSource;
 
-use crate::FileFormat;
+use crate::file_format::FileFormat;
 
 /// Comma-separated values with a header.
 pub static CSV: FileFormat = FileFormat {

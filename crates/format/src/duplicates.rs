@@ -6,8 +6,8 @@ use arrow::datatypes::{DataType, Fields, Schema};
 use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Result};
 
-use crate::check_nesting;
 use crate::nested_types::inner_fields;
+use crate::nesting::check_nesting;
 
 /// An error of kind `Unsupported` where two columns, or two fields of a struct, have one name: columns are found by their
 /// names, so the second would read as the first. So are types that are nested too deep.

@@ -40,7 +40,9 @@ use lakerace_io::option::{FILE_NAME_COLUMN, HEADER, NO_HEADER, NULL_STRING, ON_B
 use lakerace_io::{Job, Output, Result};
 
 use self::source::ExcelSource;
-use crate::{FileFormat, Sink, WriteOptions};
+use crate::file_format::FileFormat;
+use crate::options::WriteOptions;
+use crate::sink::Sink;
 
 /// Workbooks of Excel 2007 and later.
 pub static EXCEL: FileFormat = FileFormat {

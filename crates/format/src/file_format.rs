@@ -8,7 +8,10 @@ use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_io::option::{OUTPUT_FORMAT, OptionDefinition};
 use lakerace_io::{Error, Job, Object, Output, Result};
 
-use crate::{ColumnUnion, CsvOptions, ExcelOptions, InputFile, OrcOptions, ParquetOptions, Sink, Source, WriteOptions};
+use crate::input::InputFile;
+use crate::options::{ColumnUnion, CsvOptions, ExcelOptions, OrcOptions, ParquetOptions, WriteOptions};
+use crate::sink::Sink;
+use crate::source::Source;
 
 /// The options of a read by which files are opened.
 #[derive(Debug, Clone, Copy)]

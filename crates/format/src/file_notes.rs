@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use arrow::datatypes::{Fields, Metadata};
 use serde_json::Value;
 
-use crate::ReadRequest;
+use crate::plan::ReadRequest;
 
 const GEO: &str = "geo";
 const PANDAS: &str = "pandas";

@@ -9,8 +9,10 @@ use bytes::Bytes;
 use lakerace_exec::map_slice;
 use lakerace_io::{Error, Object, PathProfile, Result};
 
+use crate::input::{Constants, InputFile};
 use crate::place_columns::columns_of_place;
-use crate::{ColumnOwners, Constants, FilePlan, InputFile, ReadPlan, SourceInfo, UnitPlan};
+use crate::plan::{FilePlan, ReadPlan, UnitPlan};
+use crate::source::{ColumnOwners, SourceInfo};
 
 /// Bytes of the first tail read: enough for the footer of most files.
 const FIRST_TAIL_BYTES: u64 = 64 << 10;

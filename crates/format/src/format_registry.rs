@@ -9,11 +9,12 @@ use crate::arrow_ipc::ARROW_IPC;
 use crate::avro::AVRO;
 use crate::csv::{CSV, TBL, TSV};
 use crate::excel::EXCEL;
+use crate::file_format::FileFormat;
 use crate::json_lines::{JSON, JSON_LINES};
+use crate::options::{Codec, WriteOptions};
 use crate::orc::ORC;
 use crate::parquet::PARQUET;
 use crate::text::FileCompression;
-use crate::{Codec, FileFormat, WriteOptions};
 
 /// The formats of this crate.
 const BUILT_IN: [&FileFormat; 10] = [&PARQUET, &ORC, &CSV, &TSV, &TBL, &ARROW_IPC, &AVRO, &JSON_LINES, &JSON, &EXCEL];

@@ -7,7 +7,7 @@ use arrow::compute::take;
 use arrow::datatypes::{Field, FieldRef, Fields};
 use lakerace_io::{Error, Object, Result};
 
-use crate::DeletedRows;
+use crate::deleted_rows::DeletedRows;
 use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Value, array_of};
 
 /// A file to open.

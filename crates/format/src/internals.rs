@@ -4,12 +4,12 @@ use lakerace_io::Result;
 
 use crate::csv::bits;
 use crate::exec::{self, RowSelection};
+use crate::options::{Codec, Compression};
 use crate::parquet::decode::packed_gather::{PackedRun, PaddedDictionary};
 use crate::parquet::decode::{rle, snappy};
 use crate::parquet::encode::block::{BlockBuffer, BlockPool};
 use crate::parquet::encode::compress::CodecCompressor;
 use crate::parquet::encode::literals::PageBody;
-use crate::{Codec, Compression};
 
 /// Bytes after the decompressed ones that [`decompress_snappy`] may write to.
 pub const SNAPPY_SLACK_BYTES: usize = 64;

@@ -28,12 +28,16 @@ use lakerace_io::{Error, Job, Output, Result};
 use self::layout::JsonLayout;
 pub use self::source::JsonLinesSource;
 pub use self::texts::values_of_json;
+use crate::duplicates::refuse_to_write_duplicates;
+use crate::file_format::FileFormat;
+use crate::foreign_arrays::with_plain_nulls;
+use crate::map_keys::refuse_keys_twice;
 use crate::nested_types::contains_type;
+use crate::options::WriteOptions;
+use crate::sink::Sink;
 use crate::text::{TextRows, TextSink};
-use crate::{
-    FileFormat, Sink, WriteOptions, refuse_keys_twice, refuse_to_write_duplicates, with_instants_in_utc,
-    with_plain_nulls, with_uuid_texts,
-};
+use crate::utc::with_instants_in_utc;
+use crate::uuids::with_uuid_texts;
 
 /// JSON lines: an object a line.
 pub static JSON_LINES: FileFormat = FileFormat {

@@ -26,7 +26,7 @@ use lakerace_io::option::{
 pub use sink::OrcSink;
 pub use source::OrcSource;
 
-use crate::FileFormat;
+use crate::file_format::FileFormat;
 
 /// Apache ORC.
 pub static ORC: FileFormat = FileFormat {

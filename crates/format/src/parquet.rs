@@ -23,8 +23,8 @@ use lakerace_io::option::{
     BLOOM_FILTER, COMPRESSION, FILE_NAME_COLUMN, ROW_GROUP_BYTES, ROW_GROUP_ROWS, TIMESTAMP_UNIT, UNION_COLUMNS,
 };
 
+use crate::file_format::{FileFormat, OpenOptions};
 pub(crate) use crate::panic_guard::guarded;
-use crate::{FileFormat, OpenOptions};
 pub use decode::block::{Block, MemoryPool};
 pub(crate) use footer::schema::with_root_views;
 pub use read::row_group::{Keeps, RowGroup};

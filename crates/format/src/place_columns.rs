@@ -6,7 +6,8 @@ use arrow::array::{RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::datatypes::{FieldRef, SchemaRef};
 use lakerace_io::{Error, Result};
 
-use crate::{ColumnOwners, Constants};
+use crate::input::Constants;
+use crate::source::ColumnOwners;
 
 /// The columns of files, and after them those of the files' paths that files lack.
 pub(crate) fn with_place_fields<'a>(

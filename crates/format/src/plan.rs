@@ -6,7 +6,7 @@ use arrow::datatypes::SchemaRef;
 use lakerace_io::{Error, RequestPlan, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::Expr;
+use crate::expr::Expr;
 
 /// Paths of names that lead to fields of structs, by the column that contains them. Lists and maps on the way have no
 /// names: a path continues in the items of a list, and in the values of a map.
@@ -127,7 +127,7 @@ mod schema_serde {
     use arrow::datatypes::SchemaRef;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    use crate::{schema_from_base64, schema_to_base64};
+    use crate::schema_bytes::{schema_from_base64, schema_to_base64};
 
     pub fn serialize<S: Serializer>(schema: &SchemaRef, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&schema_to_base64(schema))

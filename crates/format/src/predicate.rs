@@ -50,7 +50,7 @@ pub use self::prune::{Bounds, ColumnStatistics};
 pub use self::row_value::RowValue;
 pub(crate) use self::value::plain_type;
 pub use self::value::{Value, array_of};
-use crate::Expr;
+use crate::expr::Expr;
 
 /// A filter bound to a schema.
 #[derive(Debug, Clone)]

@@ -10,9 +10,9 @@ use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use lakerace_io::{Error, Result};
 
+use crate::field_positions::{FieldPositions, FindBy};
 use crate::nested_types::inner_fields;
 use crate::variant::is_variant;
-use crate::{FieldPositions, FindBy};
 
 /// The wanted part of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,9 +7,10 @@ use lakerace_io::option::{COLUMNS, VERIFY};
 use lakerace_io::{Error, Result};
 
 use crate::extension_types::has_uuid_values;
+use crate::file_format::FileFormat;
 use crate::nested_types::map_inner_fields;
+use crate::options::CsvOptions;
 use crate::schema_text::{parse_schema, print_schema};
-use crate::{CsvOptions, FileFormat};
 
 /// The schema with which a text file is read as rows of `schema`: a dictionary is read as its values, because text
 /// contains only these, and a UUID as its text.

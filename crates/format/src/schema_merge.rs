@@ -8,11 +8,12 @@ use lakerace_io::option::UNION_COLUMNS;
 use lakerace_io::{Error, Result};
 
 use crate::extension_types::join_extension_types;
+use crate::field_positions::FieldPositions;
 use crate::file_notes::common_notes;
 use crate::files::{OpenFile, is_visible};
+use crate::options::ColumnUnion;
 use crate::place_columns::with_place_fields;
 use crate::schema_text::print_type;
-use crate::{ColumnUnion, FieldPositions};
 
 /// Merges the schemas of all files: the columns of all of them in the order of their first appearance. A column that is
 /// missing somewhere is nullable; a type that is wider somewhere is the wider one.

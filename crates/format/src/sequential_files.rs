@@ -6,8 +6,10 @@ use std::collections::HashMap;
 use arrow::datatypes::Schema;
 use lakerace_io::{Error, Object, Result, Wanted};
 
+use crate::field_positions::FieldPositions;
+use crate::plan::{FilePlan, ReadPlan, ReadRequest, UnitPlan};
+use crate::source::SourceInfo;
 use crate::suggestions::column_not_found;
-use crate::{FieldPositions, FilePlan, ReadPlan, ReadRequest, SourceInfo, UnitPlan};
 
 /// A file of a plan.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use arrow::record_batch::RecordBatch;
 use lakerace_io::{PathProfile, Result, Wanted};
 use serde::{Deserialize, Serialize};
 
+use crate::plan::{ReadPlan, ReadRequest};
 use crate::predicate::Value;
-use crate::{ReadPlan, ReadRequest};
 
 /// A data source with a schema: files, a table, a generator. Opening it reads only what the schema needs (footers, a
 /// CSV sample).

@@ -2,7 +2,7 @@
 
 use lakerace_io::option::OptionDefinition;
 
-use crate::FileFormat;
+use crate::file_format::FileFormat;
 
 /// A table format: a folder of data files, with a log that says which of them are its rows.
 #[derive(Debug, PartialEq, Eq)]

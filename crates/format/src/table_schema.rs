@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
-use crate::Constants;
 use crate::conform::check;
 use crate::field_positions::{FieldPositions, FindBy};
 use crate::files::hidden_name;
+use crate::input::Constants;
 use crate::nested_types::inner_fields;
 use crate::projection::key_and_value;
 use crate::variant::is_variant;

@@ -5,7 +5,7 @@
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Code, buffers and stacks of a job that writes, in addition to rows, whose memory a limit bounds.
 const WRITE_BYTES: u64 = 288 << 20;

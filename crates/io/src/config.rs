@@ -25,7 +25,7 @@ pub use self::connection::{ConnectionOptions, ResolvedLocation};
 pub use self::entry::{ConfigFile, ConfigText, ConnectionEntry, DefaultEntry};
 pub use self::file::CONFIG_VARIABLE;
 pub use self::parse::WITH_DEFAULTS;
-use crate::Result;
+use crate::error::Result;
 
 /// The first character of a location below a connection.
 const MARK: char = '@';

@@ -18,8 +18,9 @@ use lakerace_exec::{lock, map_slice};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Error, Result};
+use crate::job::Job;
 use crate::open_files::open_or_make_room;
-use crate::{Error, Job, Result};
 
 /// Limit of folders that are synced concurrently: syncs that wait together share the disk's flush.
 const FOLDERS_AT_ONCE: usize = 8;

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use self::buffers::PooledBuffer;
-use crate::{Error, Job, Object, RequestPlan, Result};
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::plan::RequestPlan;
+use crate::store::object::Object;
 
 pub(crate) mod buffers;
 pub(crate) mod local;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use lakerace_exec::lock;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The way to write files of this machine. The written bytes are the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

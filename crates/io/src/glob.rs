@@ -5,7 +5,7 @@
 
 use regex::Regex;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A pattern of names: `*`, `?` and classes such as `[a-z]` and `[!a]` stop at `/`, `**` between slashes does not, `{a,b}` as in a shell.
 ///

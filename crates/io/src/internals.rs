@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::Job;
 use crate::fetch::buffers::PooledBuffer;
+use crate::job::Job;
 
 /// Reads a piece of a file into memory that other pieces have left.
 pub fn read_piece(file: &File, offset: u64, length: usize) -> std::io::Result<Bytes> {

@@ -10,11 +10,14 @@ use std::time::Duration;
 use lakerace_exec::{CANCEL_POLL, CancelToken, lock};
 
 use crate::address_space::threads_within;
-use crate::durability::JobSyncs;
-use crate::file_io::FileIoSeen;
+use crate::durability::{DurabilityLevel, JobSyncs};
+use crate::error::{Error, Result};
+use crate::file_io::{FileIo, FileIoSeen};
+use crate::meter::Meter;
 use crate::output::page_cache::PageCache;
 use crate::pipe::Pipe;
-use crate::{DurabilityLevel, Error, FileIo, Meter, RangeOptions, Result, runtime};
+use crate::plan::RangeOptions;
+use crate::runtime;
 
 /// Limits and tuning of one job. `Default` suits a laptop and a small server alike.
 #[derive(Debug, Clone)]

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use object_store::path::Path;
 
 use crate::config::{self, ConnectionOptions};
+use crate::error::{Error, Result};
+use crate::job::Job;
 use crate::path::{STANDARD_STREAM, file_url, local_path, split_scheme};
-use crate::store;
 use crate::store::is_signed;
 use crate::store::kind::{StoreAddress, StoreKind};
+use crate::store::object::{JobStore, Object};
 use crate::store::options::StorageOptions;
-use crate::{Error, Job, JobStore, Object, Result, redacted};
+use crate::{redacted, store};
 
 /// A local path or URL of bytes: `/a/b.parquet`, `./x/`, `file:///a`, `s3://bucket/key`, `gs://bucket/key`,
 /// `az://container/key`, `https://host/file`, `memory://name/key`.

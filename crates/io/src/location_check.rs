@@ -9,8 +9,13 @@ use object_store::path::Path;
 use object_store::{Error as StoreError, GetOptions, GetRange, ObjectStore, PutMode, PutOptions};
 use serde::Serialize;
 
+use crate::error::{Error, ErrorKind, Result};
+use crate::job::Job;
+use crate::location::Location;
 use crate::store::error::store_error;
-use crate::{Error, ErrorKind, Job, JobStore, Location, RegionSource, Result, StorageOptions};
+use crate::store::kind::RegionSource;
+use crate::store::object::JobStore;
+use crate::store::options::StorageOptions;
 
 /// Bytes that are written and read to measure bandwidth.
 const PROBE_BYTES: usize = 4 << 20;

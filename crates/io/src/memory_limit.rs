@@ -1,7 +1,7 @@
 //! The least limit of memory for rows.
 
+use crate::error::{Error, Result};
 use crate::option::MEMORY_LIMIT;
-use crate::{Error, Result};
 
 /// Memory that there must be for each column, and twice for the rest.
 const LEAST_COLUMN_BYTES: u64 = 16 << 10;

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use bytes::Bytes;
 use lakerace_exec::lock;
 
-use crate::{Error, Job, JobStore, Result};
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::store::object::JobStore;
 
 mod direct;
 pub(crate) mod hidden_file;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, Once};
 
 use lakerace_exec::{Interruption, lock};
 
-use crate::Error;
+use crate::error::Error;
 use crate::threads::advice_on_shortage;
 
 /// The message of the last panic that was not printed. A library may replace a panic of one of its threads by another

@@ -4,7 +4,7 @@ use std::path::{Component, PathBuf};
 
 use object_store::path::Path;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The name of standard input as a source, and of standard output as a target.
 pub const STANDARD_STREAM: &str = "-";

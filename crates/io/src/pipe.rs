@@ -14,8 +14,10 @@ use bytes::Bytes;
 use lakerace_exec::{CANCEL_POLL, lock};
 
 use crate::config::is_below_connection;
+use crate::error::{Error, Result};
+use crate::job::Job;
 use crate::path::{STANDARD_STREAM, file_path, file_url, split_scheme};
-use crate::{Error, Job, Result, private_file};
+use crate::private_file;
 
 /// Bytes that a pipe accepts without blocking once it has room; more could block.
 const PIPE_WRITE_BYTES: usize = 4096;

@@ -4,8 +4,8 @@ use std::fs::{File, Permissions};
 use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 
+use crate::error::{Error, Result};
 use crate::open_files::open_or_make_room;
-use crate::{Error, Result};
 
 /// Makes a new file in the system's folder for temporary files (`TMPDIR`), to be read and written. It has no name, so
 /// no one else can open it, and it is deleted with its last handle, even if the process is killed. If the file system

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use lakerace_exec::lock;
 
-use crate::PathProfile;
+use crate::plan::PathProfile;
 
 /// Answers up to this size measure the latency: the time for their bytes is negligible.
 const SMALL_BODY_BYTES: u64 = 256 << 10;
@@ -73,7 +73,7 @@ impl Observations {
             reader_bytes_per_second: DECODED_BYTES_PER_SECOND * threads(),
             requests_in_flight: 24,
             request_bytes: 8 << 20,
-            get_usd: crate::Prices::default().get_usd_per_1000 / 1000.0,
+            get_usd: crate::meter::Prices::default().get_usd_per_1000 / 1000.0,
             second_usd: threads() * CORE_HOUR_USD / 3600.0,
         }
     }

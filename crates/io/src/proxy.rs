@@ -22,8 +22,8 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::error::{Error, Result};
 use crate::runtime::start_runtime;
-use crate::{Error, Result};
 
 mod connection;
 mod counts;

@@ -2,8 +2,9 @@
 
 use lakerace_exec::{SemaphorePermit, WeightedSemaphore};
 
+use crate::error::Result;
+use crate::job::Job;
 use crate::open_files::FileShares;
-use crate::{Job, Result};
 
 static READS: WeightedSemaphore = WeightedSemaphore::new(u64::MAX);
 

@@ -10,8 +10,9 @@ use std::time::Duration;
 use lakerace_exec::{CANCEL_POLL, lock};
 use tokio::runtime::{Builder, Handle, Runtime};
 
+use crate::error::{Error, Result};
+use crate::panics;
 use crate::threads::RAISE_LIMIT;
-use crate::{Error, Result, panics};
 
 /// Threads of the I/O runtime: requests wait far more than they compute.
 const IO_THREADS: usize = 2;

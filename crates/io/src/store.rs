@@ -15,8 +15,11 @@ use self::local::LocalStore;
 use self::object::StoreAccess;
 use self::settings::StoreSettings;
 use self::wrap::{AttemptConnector, Metered, RetryPolicy, Retrying};
+use crate::error::Result;
+use crate::job::Job;
 use crate::profile::Observations;
-use crate::{Job, JobStore, Result, StorageOptions};
+use crate::store::object::JobStore;
+use crate::store::options::StorageOptions;
 
 mod azure;
 pub(crate) mod credentials;

@@ -2,7 +2,7 @@
 
 pub use lakerace_exec::{ScopedWork, spawn_or_run};
 
-use crate::Error;
+use crate::error::Error;
 use crate::option::THREADS;
 
 /// The error for a thread that could not be started.

@@ -4,7 +4,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 pub use lakerace_exec::{CANCEL_POLL, WatchedValue, into_value, lock, read_lock, value_mut, wait_briefly, write_lock};
 
-use crate::{Job, Result};
+use crate::error::Result;
+use crate::job::Job;
 
 /// The next message; `None` if all senders were dropped.
 ///

@@ -9,8 +9,8 @@ mod lzo;
 
 pub(crate) use decompress::Decompressor;
 
+use crate::error::{Error, Result};
 use crate::proto::CompressionKind;
-use crate::{Error, Result};
 
 /// Bytes of the header of a chunk.
 pub(crate) const CHUNK_HEADER: usize = 3;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit, UnionFields, UnionMode};
 
+use crate::error::{Error, Result};
 use crate::proto;
-use crate::{Error, Result};
 
 /// Types nest no deeper than this, so that a damaged or hostile file can't exhaust the stack.
 pub const MAX_DEPTH: usize = 64;

@@ -48,8 +48,8 @@ use bytes::Bytes;
 use lakerace_exec::map_with_states;
 
 use crate::encode::codec::BlockCompressor;
+use crate::error::{Error, Result};
 use crate::schema::{OrcKind, OrcType};
-use crate::{Error, Result};
 
 use column::ColumnWriter;
 use file::OrcFileWriter;

@@ -15,7 +15,8 @@ use tpchgen_arrow::{
 };
 
 use crate::columns::TablePiece;
-use crate::{OrderKey, Table};
+use crate::refresh::OrderKey;
+use crate::table::Table;
 
 /// All columns of a piece, with this schema.
 pub(crate) fn batch(piece: &TablePiece, schema: &SchemaRef) -> Result<RecordBatch> {

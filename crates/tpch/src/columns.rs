@@ -19,10 +19,11 @@ use arrow::array::{ArrayRef, Date32Array, Decimal128Array, Int32Array, Primitive
 use arrow::datatypes::{ArrowPrimitiveType, Int64Type};
 use lakerace_io::{Error, Result};
 
+use crate::mode::Mode;
 use crate::random::{ColumnStream, FewNumbers, RandomDraw, RangePick, RowDraws};
 use crate::scale::Scale;
+use crate::table::Table;
 use crate::words::NumberedWords;
-use crate::{Mode, Table};
 
 /// The part of a table that a batch is made from.
 #[derive(Debug, Clone)]

@@ -14,7 +14,8 @@ use std::ops::Range;
 use lakerace_io::{Error, Result};
 use tpchgen::generators::OrderGenerator;
 
-use crate::{Scale, Table};
+use crate::scale::Scale;
+use crate::table::Table;
 
 /// Streams that a table has, one for each thousandth of it but the last. (The 1000th of dbgen deletes keys that no row has.)
 pub const MAX_STREAMS: u32 = 999;

@@ -12,9 +12,12 @@ use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Batches, FilePlan, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 use lakerace_io::{Error, Job, RequestPlan, Result};
 
+use crate::baseline;
 use crate::columns::{TablePiece, count_lines};
+use crate::mode::Mode;
 use crate::refresh::order_key;
-use crate::{FORMAT, Mode, Spec, Table, baseline};
+use crate::spec::{FORMAT, Spec};
+use crate::table::Table;
 
 /// Rows in a batch, where no other number is given.
 const BATCH_ROWS: usize = 65_536;

@@ -7,7 +7,10 @@ use std::str::FromStr;
 use lakerace_format::suggestions::nearest;
 use lakerace_io::{Error, Result};
 
-use crate::{Mode, Refresh, Scale, Table};
+use crate::mode::Mode;
+use crate::refresh::Refresh;
+use crate::scale::Scale;
+use crate::table::Table;
 
 /// The prefix of the names of generated tables.
 pub const SCHEME: &str = "tpch:";

@@ -9,7 +9,7 @@ use lakerace_format::suggestions::nearest;
 use lakerace_io::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::Mode;
+use crate::mode::Mode;
 use crate::scale::Scale;
 
 /// A table of TPC-H.

@@ -8,7 +8,7 @@ use arrow::buffer::{Buffer, ScalarBuffer};
 use lakerace_format::prefetch;
 use lakerace_io::{Error, Result};
 
-use crate::Mode;
+use crate::mode::Mode;
 use crate::pool::{self, CommentPosition};
 
 /// Texts that are made for a batch, in memory of the batch.

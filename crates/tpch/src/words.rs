@@ -8,7 +8,7 @@ use arrow::datatypes::UInt8Type;
 use lakerace_io::{Error, Result};
 use tpchgen::distribution::{Distribution, Distributions};
 
-use crate::Mode;
+use crate::mode::Mode;
 use crate::random::{FewNumbers, RandomDraw, RangePick};
 
 /// The words of a column, of which there are 256 at most. They are numbered.

@@ -13,7 +13,8 @@ use super::client::SearchClient;
 use super::location::SearchLocation;
 use super::mapping::is_in_document;
 use super::sink::ElasticsearchSink;
-use crate::{SinkOptions, WriteMode};
+use crate::WriteMode;
+use crate::options::SinkOptions;
 
 /// Bytes of rows that are looked at.
 const LOOK_BYTES: usize = 16 << 20;

@@ -13,7 +13,7 @@ use super::chunk::{BulkItem, RequestChunk};
 use super::client::{RetryBackoff, SearchClient, SearchRequest, ServerAnswer, blocked, is_busy};
 use super::location::escape;
 use super::outcome::{RowOutcome, are_there, name, outcomes};
-use crate::DeadLetters;
+use crate::dead_letter::DeadLetters;
 
 /// Bytes of a request, before the server says that it wants less.
 pub(super) const REQUEST_BYTES: usize = 4 << 20;

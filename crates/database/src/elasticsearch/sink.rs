@@ -18,7 +18,9 @@ use super::sender::{ChunkSender, REQUEST_BYTES};
 use super::settings::SwitchableSetting;
 use super::state::forget_states;
 use super::target::{LoadRun, LoadTarget};
-use crate::{DeadLetters, SinkOptions, WriteMode};
+use crate::WriteMode;
+use crate::dead_letter::DeadLetters;
+use crate::options::SinkOptions;
 
 /// After this number of requests, an index in use is not refreshed until the load ends.
 const QUIET_AFTER_REQUESTS: u64 = 8;

@@ -16,7 +16,7 @@ use super::location::SearchLocation;
 use super::mapping::is_in_document;
 use super::reader::IndexScan;
 use super::schema::{add_runtime, kept, schema_of};
-use crate::SourceOptions;
+use crate::options::SourceOptions;
 
 /// Documents of a page at most, unless the index says otherwise.
 const WINDOW: usize = 10_000;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::catalog::IndexCatalog;
 use super::client::{SearchClient, SearchRequest, ServerAnswer, ServerFailure};
 use super::journal::{JOURNAL, LoadJournal, path_of};
-use crate::TargetState;
+use crate::state::TargetState;
 
 /// The document that records when the rows of an index were last replaced. States from before the replacement belong to
 /// rows that are gone. Their documents stay, as the server finds documents of this index only by their names.

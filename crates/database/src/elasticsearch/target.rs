@@ -14,7 +14,8 @@ use super::replaced::{self, check_blocks, replaced};
 use super::schema::{keep, keep_key, kept, kept_key};
 use super::settings::{SettingsRestore, SwitchableSetting};
 use super::state::forget_states;
-use crate::{SinkOptions, WriteMode};
+use crate::WriteMode;
+use crate::options::SinkOptions;
 
 /// The target of a load's rows.
 pub(super) struct LoadTarget {

@@ -16,9 +16,10 @@ use super::kept_schema::KeptSchema;
 use super::sender::{CommandSender, DeliveredCommand, LANES};
 use super::statement::{AddedRow, CommandBuffer, DocumentRows, IdPlan, WriteStatement};
 use super::target::MongoTarget;
+use crate::dead_letter::DeadLetters;
 use crate::fnv::part_of;
 use crate::narrowing::{whole_milliseconds, with_columns};
-use crate::{BatchRows, DeadLetters, SinkOptions};
+use crate::options::{BatchRows, SinkOptions};
 
 /// The approximate size of a command in bytes: large enough that answers cost little, small enough that four of them
 /// fit into little memory.

@@ -16,7 +16,7 @@ use super::infer::SchemaInference;
 use super::kept_schema::{self, collection_info, first_batch};
 use super::location::MongoLocation;
 use super::reader::{self, MongoQuery, ReadJob};
-use crate::SourceOptions;
+use crate::options::SourceOptions;
 
 /// Rows of a batch, where no other number is given.
 const BATCH_ROWS: usize = 8192;

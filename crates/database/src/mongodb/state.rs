@@ -6,7 +6,7 @@ use lakerace_io::{Error, Result};
 use super::connection::MongoConnection;
 use super::count::count;
 use super::kept_schema::{collection_info, expect_written, first_batch};
-use crate::TargetState;
+use crate::state::TargetState;
 
 /// The collection that has a document for each job.
 const STATES: &str = "lakerace.states";

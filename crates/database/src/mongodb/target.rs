@@ -18,7 +18,8 @@ use super::publication;
 use super::sink::{MongoSink, SinkPlan, write_concern};
 use super::state::forget_states;
 use super::statement::{IdPlan, WriteStatement};
-use crate::{SinkOptions, WriteMode};
+use crate::WriteMode;
+use crate::options::SinkOptions;
 
 /// How long removing a staging collection may take when a load fails.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);

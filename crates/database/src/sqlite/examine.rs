@@ -10,7 +10,7 @@ use super::error::failed;
 use super::location::DatabasePlace;
 use super::sink::{InsertStatements, known_load};
 use super::target::SqliteTarget;
-use crate::SinkOptions;
+use crate::options::SinkOptions;
 
 /// Fails where a load would fail before its first row. Returns true if the table exists.
 pub(super) fn examine(location: &str, schema: &SchemaRef, options: &SinkOptions, job: &Job) -> Result<bool> {

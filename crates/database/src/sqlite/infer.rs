@@ -15,7 +15,7 @@ use super::error::failed;
 use super::kind::{StorageClass, TypeAffinity};
 use super::location::quoted;
 use super::times::{parse_date, parse_timestamp};
-use crate::SourceOptions;
+use crate::options::SourceOptions;
 
 /// A column of a source.
 #[derive(Debug, Clone)]

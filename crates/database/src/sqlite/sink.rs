@@ -23,8 +23,10 @@ use super::location::{DatabasePlace, TableRelation, quoted};
 use super::mark::TableFingerprint;
 use super::state::check_owner;
 use super::target::{InputColumn, SqliteTarget, name_aside};
+use crate::WriteMode;
+use crate::dead_letter::DeadLetters;
 use crate::narrowing::{nan_as_null, with_columns};
-use crate::{DeadLetters, SinkOptions, WriteMode};
+use crate::options::SinkOptions;
 
 /// The approximate number of parameters of a statement: more rows together save little.
 const STATEMENT_PARAMETERS: usize = 640;

@@ -18,7 +18,7 @@ use super::location::{DatabasePlace, TableRelation, quoted};
 use super::pushdown;
 use super::row_lookup::{CandidateRows, RowLookup};
 use super::scan::{SqliteScan, scan};
-use crate::SourceOptions;
+use crate::options::SourceOptions;
 
 /// Rows of a range that one thread reads at a time, where row numbers have no gaps.
 const RANGE_ROWS: i128 = 1 << 16;

@@ -8,7 +8,8 @@ use super::connect::{to_read, to_write};
 use super::error::failed;
 use super::identity::TableIdentity;
 use super::location::DatabasePlace;
-use crate::{Fence, TargetState};
+use crate::options::Fence;
+use crate::state::TargetState;
 
 /// The table of all jobs.
 const STATES: &str = "_lakerace_states";

@@ -21,7 +21,8 @@ use super::location::{ASIDE, quoted};
 use super::sink::table_schema;
 use super::state::forget_states;
 use super::time_form::TimestampForm;
-use crate::{SinkOptions, WriteMode};
+use crate::WriteMode;
+use crate::options::SinkOptions;
 
 /// The name of the table that is to replace another one.
 pub(super) fn name_aside(table: &str) -> String {

@@ -9,10 +9,9 @@ use serde_json::Value;
 
 use super::AlterOptions;
 use super::fields::{name_of, position, set_name};
-use crate::Snapshot;
 use crate::commit::MetadataChanges;
 use crate::constraint::{CONSTRAINT, TableConstraint, constraint_texts};
-use crate::snapshot::KEY_PROPERTY;
+use crate::snapshot::{KEY_PROPERTY, Snapshot};
 use crate::write::evolve::fields::PHYSICAL_NAME;
 
 /// The property that names the columns with statistics.

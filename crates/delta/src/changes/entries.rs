@@ -9,13 +9,13 @@ use lakerace_format::predicate::Value;
 use lakerace_io::Result;
 
 use super::{CHANGE_TYPE, ChangeOrigin, SchemaPiece, check_feed, feed_fields};
-use crate::Table;
 use crate::log::entry::{LogEntry, entry_bytes};
 use crate::log::file_change::FileChange;
 use crate::log::files as log_files;
 use crate::snapshot::changed_rows::ChangedRows;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::partitions::Partitions;
+use crate::table::Table;
 
 /// A file of which some rows have changed.
 pub(super) struct ChangedFile {

@@ -5,9 +5,9 @@ use lakerace_io::option::{ALTER, FROM, SET};
 use lakerace_io::{Error, ErrorKind};
 
 use super::pieces::new_metadata;
-use crate::Table;
 use crate::kernel::engine::TableEngine;
 use crate::log::files::{LogFileKind, checkpoints};
+use crate::table::Table;
 
 /// The property that enables a table's change data feed.
 const PROPERTY: &str = "delta.enableChangeDataFeed";

@@ -17,11 +17,11 @@ use delta_kernel::{Engine, FilteredEngineData, KernelResult, KernelResultIterato
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 
-use crate::Table;
 use crate::kernel::error::to_kernel;
 use crate::log::completeness::ACTION_COUNT;
 use crate::log::json_object::JsonObject;
 use crate::protocol::{lowest, protocol_action};
+use crate::table::Table;
 use crate::write::{AddedFile, log_text};
 
 /// The actions of the next entry in addition to the kernel's. Clones share it.

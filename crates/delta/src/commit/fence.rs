@@ -3,7 +3,7 @@
 use lakerace_io::option::RESUME;
 use lakerace_io::{Error, Result};
 
-use crate::Snapshot;
+use crate::snapshot::Snapshot;
 
 /// Rows of a load, as an entry of the log counts them (`txn`).
 #[derive(Debug, Clone, PartialEq, Eq)]

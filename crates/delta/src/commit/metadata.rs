@@ -10,7 +10,7 @@ use delta_kernel::engine::arrow_data::{ArrowEngineData, EngineDataArrowExt};
 use lakerace_io::{Error, Result};
 use serde_json::json;
 
-use crate::Table;
+use crate::table::Table;
 
 /// Changes to the metadata.
 #[derive(Debug, Clone, Default)]

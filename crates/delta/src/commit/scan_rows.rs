@@ -9,10 +9,10 @@ use delta_kernel::engine_data::FilteredEngineData;
 use delta_kernel::scan::StatsOptions;
 use lakerace_io::{Error, Result};
 
-use crate::Snapshot;
 use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
 use crate::log::json_object::JsonObject;
+use crate::snapshot::Snapshot;
 
 /// The files of a version, a row each: with statistics as JSON, and without anything parsed.
 pub(crate) fn scan_rows(snapshot: &Snapshot) -> Result<Vec<RecordBatch>> {

@@ -11,8 +11,8 @@ use delta_kernel::table_features::TableFeature;
 use delta_kernel::transaction::WriteState;
 use lakerace_io::{Error, Result};
 
-use crate::Snapshot;
 use crate::kernel::error::guarded;
+use crate::snapshot::Snapshot;
 use crate::snapshot::columns::{TableColumns, with_field_ids};
 use crate::write::fit::{TargetColumn, TargetColumns};
 

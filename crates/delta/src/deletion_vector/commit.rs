@@ -19,9 +19,9 @@ use crate::kernel::error::guarded;
 use crate::probe::RowProbe;
 use crate::rewrite::{FileRewrites, TouchedFile};
 use crate::snapshot::files::TableFile;
-use crate::snapshot::row_counts;
+use crate::snapshot::{Snapshot, row_counts};
 use crate::write::{AddedFile, PublishedFiles};
-use crate::{Snapshot, deletion_vector, protocol};
+use crate::{deletion_vector, protocol};
 
 /// The outcome of an upsert or a delete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use lakerace_io::object_store::path::Path;
 use super::files as log_files;
 use super::files::{LogFile, LogFileKind};
 use super::sidecars;
-use crate::Table;
+use crate::table::Table;
 
 /// The retention of a table that does not say how long its history stays.
 const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);

@@ -14,9 +14,9 @@ use super::completeness::check_entry;
 use super::distrust::damaged_advice;
 use super::files::LogFile;
 use super::json_object::JsonObject;
-use crate::Table;
 use crate::kernel::error::{guarded, is_missing};
 use crate::paths::{LOG, ROOT};
+use crate::table::Table;
 
 /// The changes of a version. `F` is the parsed part of files: [`FileAction`] is the one for maintenance.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use lakerace_format::Constants;
 use lakerace_io::{Error, Object, Result};
 use serde::Deserialize;
 
-use crate::Table;
 use crate::kernel::error::from_kernel;
 use crate::snapshot::files::{TableFile, row_count};
+use crate::table::Table;
 
 /// A file that a version adds or removes, or a change file.
 #[derive(Deserialize)]

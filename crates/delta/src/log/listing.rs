@@ -3,8 +3,8 @@
 use lakerace_io::{ObjectInfo, Result};
 
 use super::files::{LogFile, parse};
-use crate::Table;
 use crate::paths::LOG;
+use crate::table::Table;
 
 /// The folder, in that of the log, with parts of checkpoints.
 const SIDECARS: &str = "_sidecars";

@@ -13,9 +13,8 @@ use lakerace_io::{Error, Result};
 use super::distrust::{HINT, LeftOut, may_be_damage};
 use super::files as log_files;
 use super::files::{LogFile, LogFileKind};
-use crate::Table;
-use crate::paths::LOG;
-use crate::paths::ROOT;
+use crate::paths::{LOG, ROOT};
+use crate::table::Table;
 
 impl Table {
     /// Builds the kernel's snapshot of a version; `None`: the last one.

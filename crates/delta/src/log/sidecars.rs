@@ -17,9 +17,8 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::files::{LogFile, LogFileKind};
-use crate::Table;
-use crate::paths::LOG;
-use crate::paths::ROOT;
+use crate::paths::{LOG, ROOT};
+use crate::table::Table;
 
 /// The sidecars among `found` that are older than `cutoff`, in milliseconds since 1970, and that none of these
 /// checkpoints names. The checkpoints are only read if any sidecar is that old. One that can't be read is an error.

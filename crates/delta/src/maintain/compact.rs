@@ -35,9 +35,11 @@ use super::zorder::{CurveSample, SortColumns};
 use crate::commit::outcome::EntryOutcome;
 use crate::commit::scan_rows::scan_rows;
 use crate::commit::{CommitAction, PendingCommit, TargetColumns, WriteBase, selected};
+use crate::deletion_vector;
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
+use crate::table::Table;
 use crate::write::{AddedFile, DataFiles, PublishedFiles, check_row_tracking, other_rows, streamed_within_memory};
-use crate::{Snapshot, Table, deletion_vector};
 
 /// The order of rows in new files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -6,10 +6,10 @@ use lakerace_exec::map_slice;
 use lakerace_io::Result;
 use serde::Serialize;
 
-use crate::Table;
 use crate::log::entry::{FileAction, LogEntry};
 use crate::log::files as log_files;
 use crate::log::files::{LogFile, LogFileKind};
+use crate::table::Table;
 
 /// A version, as described by its entry in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

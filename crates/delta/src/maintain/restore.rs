@@ -15,9 +15,12 @@ use lakerace_io::{Error, Object, Result};
 use super::history::READERS;
 use crate::commit::scan_rows::scan_rows;
 use crate::commit::{CommitAction, MetadataChanges, PendingCommit, WriteBase, metadata_action, named, selected};
+use crate::deletion_vector;
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
+use crate::table::Table;
+use crate::version_spec::VersionSpec;
 use crate::write::check_row_tracking;
-use crate::{Snapshot, Table, VersionSpec, deletion_vector};
 
 /// The outcome of a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -30,11 +30,13 @@ use lakerace_io::option::{ALLOW_SHORT_RETENTION, RETAIN};
 use lakerace_io::{Error, FileIds, ObjectInfo, Result};
 
 use super::history::READERS;
+use crate::deletion_vector;
 use crate::log::entry::{FileAction, LogEntry};
 use crate::log::files::{LogFile, LogFileKind};
 use crate::paths::CHANGE_FOLDER;
 use crate::protocol::writable;
-use crate::{Snapshot, Table, deletion_vector};
+use crate::snapshot::Snapshot;
+use crate::table::Table;
 
 /// The options of a vacuum.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -13,8 +13,9 @@ use roaring::RoaringTreemap;
 
 use super::{FILE_COLUMN, POSITION_COLUMN};
 use crate::deletion_vector::treemaps;
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
-use crate::{Snapshot, Table};
+use crate::table::Table;
 
 /// A schema with the columns of ids appended.
 pub(crate) fn schema_with_ids(schema: &Schema) -> SchemaRef {

@@ -10,8 +10,8 @@ use roaring::RoaringTreemap;
 
 use super::files::TableFile;
 use super::row_counts;
-use crate::Table;
 use crate::deletion_vector;
+use crate::table::Table;
 
 /// Which rows of a file have changed.
 #[derive(Debug, Clone)]

@@ -15,11 +15,12 @@ use lakerace_io::{Error, Object, Result};
 
 use crate::kernel::error::from_kernel;
 use crate::log::json_object::JsonObject;
+use crate::snapshot::Snapshot;
 use crate::snapshot::columns::TableColumns;
 use crate::snapshot::partitions::Partitions;
 use crate::snapshot::statistics::misfit::misfit;
 use crate::snapshot::statistics::validity;
-use crate::{Snapshot, Table};
+use crate::table::Table;
 
 /// The files of a version, the oldest first.
 #[derive(Debug)]

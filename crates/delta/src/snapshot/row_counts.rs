@@ -6,7 +6,7 @@ use lakerace_format::{InputFile, ParquetSource, TableSchema};
 use lakerace_io::{Job, Result};
 
 use super::files::TableFile;
-use crate::Snapshot;
+use crate::snapshot::Snapshot;
 
 /// Files that are open at the same time at most.
 const FILES_AT_ONCE: usize = 256;

@@ -9,10 +9,10 @@ use lakerace_format::predicate::Value;
 use lakerace_io::{Error, Object, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::Table;
 use crate::kernel::error::from_kernel;
 use crate::snapshot::columns::TableColumns;
 use crate::snapshot::files::TableFile;
+use crate::table::Table;
 
 /// A file of a version with its data in the log, except for its statistics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -11,9 +11,9 @@ use serde::Serialize;
 use super::key_windows::{KeyProbe, KeyWindows};
 use super::row_mapping::RowMapping;
 use super::{SourceRows, UpsertAttempt, UpsertKind, UpsertOptions, at_rows, place_of_rows};
-use crate::Table;
 use crate::protocol::{VectorSupport, vectors};
 use crate::snapshot::files::TableFile;
+use crate::table::Table;
 
 /// The plan of an upsert. `Display` is for people, `Serialize` for `--json`.
 #[derive(Debug, Clone, Serialize)]

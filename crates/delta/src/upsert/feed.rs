@@ -11,9 +11,9 @@ use delta_kernel::transaction::WriteState;
 use lakerace_format::WriteOptions;
 use lakerace_io::{Error, Result};
 
-use crate::Table;
 use crate::changes::CHANGE_TYPE;
 use crate::commit::TargetColumns;
+use crate::table::Table;
 use crate::write::{DataFiles, PublishedFiles, TargetColumn};
 
 /// Writes the changes of rows. Readers read a version with change files from these alone, so that they contain every

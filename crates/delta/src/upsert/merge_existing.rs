@@ -16,9 +16,8 @@ use super::feed::ChangeFiles;
 use super::key_windows::Match;
 use super::operator::MergeOperators;
 use super::sorted_chunk::SortedChunk;
-use crate::Snapshot;
 use crate::snapshot::files::TableFile;
-use crate::snapshot::row_counts;
+use crate::snapshot::{Snapshot, row_counts};
 
 /// The conversion of a window's rows to rows of the table.
 pub(crate) struct RowMerge<'a> {

@@ -18,15 +18,15 @@ use serde::{Deserialize, Serialize};
 use super::key_windows::{KeyWindows, KnownKeys, SourceKeys, join};
 use super::row_mapping::{self, RowMapping};
 use super::{OnDuplicate, SourceRows, UpsertAttempt, UpsertKind, UpsertOptions};
-use crate::commit::{PendingCommit, WriteBase};
+use crate::commit::{CommitFence, PendingCommit, WriteBase};
 use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, RowDependency, change};
 use crate::key::KeyColumns;
 use crate::probe::RowProbe;
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::partitions::Partitions;
 use crate::snapshot::statistics::FileStatistics;
-use crate::write::{AddedFile, PendingFile, PublishedFiles, hand_over, published};
-use crate::{AppTransaction, CommitFence, Snapshot, has_transaction};
+use crate::write::{AddedFile, AppTransaction, PendingFile, PublishedFiles, hand_over, has_transaction, published};
 
 /// The work of a process for an upsert. Its files are visible in the table's folder, and no part of the table yet.
 #[derive(Debug, Default, Serialize, Deserialize)]

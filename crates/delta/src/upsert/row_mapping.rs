@@ -13,10 +13,9 @@ use super::UpsertOptions;
 use super::key_windows::{KeyWindows, WindowGathering};
 use super::operator::{MergeOperator, MergeOperators};
 use super::streaming_write::StreamingWrite;
-use crate::Snapshot;
 use crate::key::KeyColumns;
 use crate::protocol::check_defaults;
-use crate::snapshot::KEY_PROPERTY;
+use crate::snapshot::{KEY_PROPERTY, Snapshot};
 use crate::write::{BatchFit, EvolvedSchema, TargetColumn, evolve};
 
 /// The source's columns as the table's.

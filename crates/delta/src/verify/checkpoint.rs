@@ -6,8 +6,9 @@ use super::state::VersionState;
 use super::statistics_defects;
 use crate::log::files::{LogFile, LogFileKind};
 use crate::protocol::writable;
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::StatisticsDefect;
-use crate::{Snapshot, Table};
+use crate::table::Table;
 
 /// Reads the state in the checkpoint of a version, and the statistics that are not valid. If the checkpoint can't be read,
 /// no other file is used in its place.

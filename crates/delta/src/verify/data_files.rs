@@ -7,8 +7,8 @@ use lakerace_io::{Error, Result};
 
 use super::finding::{Finding, Subject};
 use super::is_damage;
-use crate::Snapshot;
 use crate::deletion_vector;
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::row_counts::count_of;
 

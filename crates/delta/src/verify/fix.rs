@@ -6,7 +6,7 @@ use lakerace_io::{IfExists, Output, Result};
 
 use super::checkpoint;
 use super::lost_entry::LostEntry;
-use crate::Table;
+use crate::table::Table;
 
 /// A repair.
 #[derive(Debug, Clone, PartialEq, Eq)]

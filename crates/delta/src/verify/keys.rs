@@ -14,9 +14,9 @@ use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::finding::{Finding, Subject};
-use crate::Snapshot;
 use crate::row_ids::read::read_with_ids;
 use crate::row_ids::{FILE_COLUMN, POSITION_COLUMN};
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
 
 /// Files whose key columns are read together.

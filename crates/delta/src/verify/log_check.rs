@@ -15,7 +15,6 @@ use super::lost_entry::LostEntry;
 use super::restored_entry::{EntryCopy, copies_by_entry, matches_checksums};
 use super::state::{EntryActions, LoggedFile, VersionState};
 use super::{checkpoint, is_damage};
-use crate::Table;
 use crate::log::completeness::is_counted;
 use crate::log::distrust::is_hint_name;
 use crate::log::entry;
@@ -23,6 +22,7 @@ use crate::log::files::{self as log_files, LogFile, LogFileKind};
 use crate::maintain::vacuum::vector_path;
 use crate::paths::LOG;
 use crate::snapshot::files::StatisticsDefect;
+use crate::table::Table;
 
 /// Requests for entries in flight.
 const READERS: usize = 16;

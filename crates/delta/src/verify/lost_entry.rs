@@ -14,7 +14,8 @@ use crate::log::completeness::ACTION_COUNT;
 use crate::log::entry::LogEntry;
 use crate::log::files::{self as log_files, LogFile, LogFileKind};
 use crate::maintain::restore::TIMES_IN_ENTRIES;
-use crate::{Table, VersionSpec};
+use crate::table::Table;
+use crate::version_spec::VersionSpec;
 
 /// The operation that history shows for such a version.
 const OPERATION: &str = "GIVE UP LOST COMMIT";

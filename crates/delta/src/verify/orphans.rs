@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use lakerace_io::Result;
 use lakerace_io::object_store::path::Path;
 
-use crate::Snapshot;
 use crate::maintain::vacuum::{found, of_version, tombstones};
+use crate::snapshot::Snapshot;
 
 /// The number and bytes of files that neither the entries, nor the checkpoint, nor the version name. Killed writers
 /// leave such files, and running writers have some.

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use lakerace_io::{ObjectInfo, Result};
 
 use super::state::EntryActions;
-use crate::Table;
 use crate::log::completeness::{check_entry, is_counted};
+use crate::table::Table;
 
 /// The magic bytes of Hadoop's checksum files.
 const MAGIC: &[u8] = b"crc\0";

@@ -7,8 +7,8 @@ use lakerace_io::{Error, Result};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::Snapshot;
 use crate::log::stated_files::StatedFiles;
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::{StatisticsDefect, TableFile};
 use crate::snapshot::statistics::validity;
 

@@ -11,8 +11,8 @@ use lakerace_io::{Error, Result};
 
 use super::finding::{Finding, Subject};
 use super::is_damage;
-use crate::Snapshot;
 use crate::row_ids::read::read_with_ids;
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
 use crate::snapshot::statistics::imprecise::timestamp_slack;

@@ -2,7 +2,7 @@
 
 use lakerace_io::Result;
 
-use crate::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::{StatisticsDefect, TableFiles, list_checked};
 use crate::snapshot::statistics::FileStatistics;
 

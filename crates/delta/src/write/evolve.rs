@@ -15,10 +15,10 @@ use serde_json::Value;
 use super::fit::TargetColumn;
 use super::strict::{refuse_duplicates, refuse_same_names};
 use super::types::table_types;
-use crate::Snapshot;
 use crate::changes::is_feed_column;
 use crate::commit::metadata::MetadataChanges;
 use crate::log::exact_numbers::ExactNumbers;
+use crate::snapshot::Snapshot;
 use crate::snapshot::columns::TableColumns;
 
 pub(crate) mod fields;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use lakerace_io::option::{ALTER, PARTITION_BY, SET, TABLE_PROPERTY};
 use lakerace_io::{Error, Result};
 
-use crate::Snapshot;
 use crate::properties::check_property;
+use crate::snapshot::Snapshot;
 
 /// Returns an error where an existing table is partitioned by other columns than `partition_by`, unless that is empty,
 /// or has other values of `properties`.

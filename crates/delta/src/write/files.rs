@@ -24,11 +24,11 @@ use super::file_publisher::{DoneFile, FilePublisher};
 use super::fit::{BatchFit, TargetColumn, empty_partition_value};
 use super::published::{AddedFile, PublishedFiles};
 use super::statistics::StatisticsCollector;
-use crate::Table;
 use crate::commit::TargetColumns;
 use crate::constraint::RowChecks;
 use crate::kernel::error::from_kernel;
 use crate::paths::{CHANGE_FILE, CHANGE_FOLDER, DATA_FILE, file_name};
+use crate::table::Table;
 
 /// Bytes of a file after which the next one starts, unless options say otherwise.
 const FILE_BYTES: u64 = 256 << 20;

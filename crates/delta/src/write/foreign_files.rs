@@ -6,8 +6,8 @@
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, ObjectInfo, Result};
 
-use crate::Table;
 use crate::paths::is_own_data_file;
+use crate::table::Table;
 
 /// Names that vacuum ignores start with these.
 const HIDDEN: [char; 2] = ['_', '.'];

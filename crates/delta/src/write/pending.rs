@@ -21,7 +21,8 @@ use super::replace::{Replaced, ReplacedPartitions};
 use super::replace_where::ReplacedWhere;
 use crate::commit::{CommitAction, LoadRows, PendingCommit, WriteBase};
 use crate::protocol::check_defaults;
-use crate::{Snapshot, Table};
+use crate::snapshot::Snapshot;
+use crate::table::Table;
 
 /// A file that a process has written. It is visible in the table's folder, and no part of the table yet.
 #[derive(Debug, Clone, Serialize, Deserialize)]

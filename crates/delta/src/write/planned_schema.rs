@@ -23,7 +23,6 @@ use super::evolve::{MAX_COLUMN_ID, evolve_with};
 use super::new_table::{check_new_table, maps_columns};
 use super::types::table_types;
 use super::{Evolve, not_null};
-use crate::Snapshot;
 use crate::commit::{MetadataChanges, metadata_action};
 use crate::constraint::constraints;
 use crate::kernel::error::guarded;
@@ -34,6 +33,7 @@ use crate::properties::{
 use crate::protocol::{
     DELETION_VECTORS, VECTORS_ON_DEMAND, adds, configured, protocol_action, with_features, writable,
 };
+use crate::snapshot::Snapshot;
 
 /// A change of a table's columns that a write makes together with its rows. Its JSON takes it to other processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

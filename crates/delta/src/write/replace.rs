@@ -9,10 +9,10 @@ use lakerace_format::Expr;
 use lakerace_io::{Error, Result, WriteMode};
 
 use super::AddedFile;
-use crate::Snapshot;
 use crate::commit::CommitAction;
 use crate::commit::scan_rows::{chosen, scan_rows};
 use crate::kernel::error::from_kernel;
+use crate::snapshot::Snapshot;
 
 /// The rows that new files take the place of.
 #[derive(Debug, Clone, PartialEq)]

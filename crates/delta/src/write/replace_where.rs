@@ -10,9 +10,9 @@ use lakerace_format::{Constants, Expr, Predicate};
 use lakerace_io::{Error, ErrorKind, Result, WriteMode};
 
 use super::AddedFile;
-use crate::Snapshot;
 use crate::commit::scan_rows::scan_rows;
 use crate::commit::{CommitAction, selected};
+use crate::snapshot::Snapshot;
 use crate::snapshot::partitions::Partitions;
 
 /// An entry that removes the files of the partitions for which a filter is true.

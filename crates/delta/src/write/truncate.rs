@@ -3,9 +3,9 @@
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_io::{Result, WriteMode};
 
-use crate::Snapshot;
 use crate::commit::scan_rows::{chosen, scan_rows};
 use crate::commit::{CommitAction, PendingCommit, WriteBase};
+use crate::snapshot::Snapshot;
 
 /// Removes all rows of a table, including those that other writers have added after the version `base`: its files are
 /// removed from the log, and none is read. Returns the version that was made; `None` where there were no files.

@@ -10,9 +10,9 @@ use lakerace_io::option::KEY;
 use lakerace_io::{Error, Result};
 
 use super::common_type::has_texts_of_uuids;
-use crate::Scan;
 use crate::checksum::row_hashes;
 use crate::keys::KeyProjection;
+use crate::scan::Scan;
 
 /// A side that is read.
 pub(super) struct DiffSide {

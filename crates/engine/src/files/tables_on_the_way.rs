@@ -8,8 +8,8 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::option::INPUT_FORMAT;
 use lakerace_io::{Error, JobStore, ObjectInfo, Result};
 
-use crate::ReadOptions;
 use crate::delta::{LOG, is_local_table, is_table};
+use crate::options::ReadOptions;
 
 /// The tables in a listing, and those above it.
 pub(super) struct TablesOnTheWay {

@@ -10,13 +10,15 @@ use lakerace_io::option::{ALLOW_NARROWING, DEAD_LETTER};
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Job, Result};
 
+use crate::WriteMode;
 use crate::checksum::{Checksum, checksum, of_batch, row_hashes};
 use crate::column_item::ColumnItem;
 use crate::database::shown;
 use crate::keys::KeyProjection;
 use crate::load::samples::ColumnSamples;
+use crate::options::{CopyOptions, ReadOptions};
+use crate::scan::Scan;
 use crate::target::CopyTarget;
-use crate::{CopyOptions, ReadOptions, Scan, WriteMode};
 
 /// Takes the place of a row's hash where the target has that row. No hash of 128 bits is expected to be this one.
 const FOUND: u128 = u128::MAX;

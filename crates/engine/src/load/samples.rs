@@ -14,7 +14,7 @@ use lakerace_format::Batches;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 
-use crate::Scan;
+use crate::scan::Scan;
 
 /// Filtered reads of a target at most: first for the greatest value of each column, then for the least one, zero and
 /// nulls.

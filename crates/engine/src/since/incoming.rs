@@ -21,8 +21,9 @@ use super::{IncrementalUnload, table};
 use crate::checksum::row_hashes;
 use crate::database::KnownTypes;
 use crate::keys::KeyProjection;
+use crate::options::ReadOptions;
+use crate::scan::Scan;
 use crate::target::CopyTarget;
-use crate::{ReadOptions, Scan};
 
 /// Rows that a run may remember, so that the next one does not send them again.
 const REMEMBERED_ROWS: usize = 100;

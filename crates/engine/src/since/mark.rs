@@ -13,8 +13,8 @@ use lakerace_io::option::{OVERLAP, SINCE, WHERE};
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value};
 
+use crate::maintain::parse_duration;
 use crate::options::Since;
-use crate::parse_duration;
 
 /// A value, as an array of one row.
 #[derive(Debug, Clone)]

@@ -10,8 +10,12 @@ use lakerace_io::{Error, ErrorKind, Result};
 use super::kept::EarlierRun;
 use super::{IncrementalUnload, UnloadAttempt};
 use crate::delta::open_table;
+use crate::dry_run::DryRun;
+use crate::options::ReadOptions;
+use crate::scan::Scan;
 use crate::target::CopyTarget;
-use crate::{DryRun, ReadOptions, RowOptions, Scan, UpsertOptions, csv_types, plan_upsert_rows, upsert_rows};
+use crate::upsert::{UpsertOptions, plan_upsert_rows, upsert_rows};
+use crate::{RowOptions, csv_types};
 
 /// The prefix of the properties that keep values.
 const PROPERTY: &str = "lakerace.since.";
@@ -79,7 +83,7 @@ pub(super) fn plan(unload: &IncrementalUnload<'_>) -> Result<DryRun> {
 /// The target, for the types of its columns, where it exists. If it can't be resolved, the upsert reports that.
 fn known_target(unload: &IncrementalUnload<'_>, before: &EarlierUnload) -> Option<CopyTarget> {
     before.version?;
-    CopyTarget::resolve(unload.target, &crate::CopyOptions::default(), unload.job).ok()
+    CopyTarget::resolve(unload.target, &crate::options::CopyOptions::default(), unload.job).ok()
 }
 
 /// Reads the table's state of the unload.

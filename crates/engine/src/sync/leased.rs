@@ -3,11 +3,11 @@
 use lakerace_io::Result;
 
 use super::{STATE, SyncState, TableFollower};
+use crate::WriteMode;
 use crate::database::DatabaseTarget;
 use crate::lease::TargetLease;
-use crate::options::LoadOptions;
+use crate::options::{CopyOptions, LoadOptions};
 use crate::target::CopyTarget;
-use crate::{CopyOptions, WriteMode};
 
 /// A target, and the right to write to it.
 pub(super) struct LeasedTarget<'a> {

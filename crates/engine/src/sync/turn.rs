@@ -10,10 +10,11 @@ use super::begun::{ChangeDetection, InFlightSync, SyncRun};
 use super::columns::{lost_columns, types_by_stored_name};
 use super::leased::LeasedTarget;
 use super::{RunStep, SyncState, Synced, TableFollower, columns_by_stored_name, compare, feed, verify};
+use crate::WriteMode;
 use crate::copy::into_target;
 use crate::delta::named;
 use crate::lease::TargetLease;
-use crate::{ReadOptions, WriteMode};
+use crate::options::ReadOptions;
 
 /// A run that has the right to write.
 pub(super) struct WriteTurn<'a> {
@@ -106,7 +107,7 @@ impl<'a> WriteTurn<'a> {
                 }
                 _ => error,
             })?;
-        let there = crate::Scan::open(self.follower.target, &ReadOptions::default(), job)?.count()?;
+        let there = crate::scan::Scan::open(self.follower.target, &ReadOptions::default(), job)?.count()?;
         if there != written.rows {
             return Err(Error::invalid(format!(
                 "{} rows were sent, but the target has {there}: rows of the table share a key",

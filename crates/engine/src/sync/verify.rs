@@ -5,9 +5,11 @@ use lakerace_io::option::{ALLOW_NARROWING, VERIFY};
 use lakerace_io::{Error, ErrorKind, Result};
 
 use super::TableFollower;
+use crate::checksum::Checksum;
 use crate::column_item::ColumnItem;
 use crate::delta::named;
-use crate::{Checksum, ReadOptions, Scan};
+use crate::options::ReadOptions;
+use crate::scan::Scan;
 
 /// The number of the rows and their checksum, or how they differ.
 pub(super) fn verify(

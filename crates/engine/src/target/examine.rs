@@ -6,8 +6,9 @@ use lakerace_format::{FileFormat, check_read_back, refuse_to_write_duplicates};
 use lakerace_io::{Error, ErrorKind, Job, Output, Result};
 
 use super::{CopyTarget, FileTarget};
+use crate::WriteMode;
 use crate::database::shown;
-use crate::{CopyOptions, WriteMode};
+use crate::options::CopyOptions;
 
 /// A target as it was found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -19,8 +19,9 @@ use serde::Serialize;
 
 use crate::column_item::ColumnItem;
 use crate::delta::open_table;
+use crate::options::ReadOptions;
 use crate::resolve::without_scheme;
-use crate::{ReadOptions, Scan};
+use crate::scan::Scan;
 
 /// Which streams to apply, and how.
 #[derive(Debug, Clone)]

@@ -28,9 +28,10 @@ use lakerace_tpch::{MAX_STREAMS, Mode, Part, Scale, Spec, Table, TpchSource, che
 use serde::Serialize;
 
 use super::streams::StreamFile;
+use crate::WriteMode;
 use crate::option_scope::{PlaceKind, check_write_scope};
+use crate::options::CopyOptions;
 use crate::target::CopyTarget;
-use crate::{CopyOptions, WriteMode};
 
 /// Approximate memory of a file in progress: a row group that takes rows and one that is being encoded.
 const FILE_MEMORY_BYTES: u64 = 192 << 20;

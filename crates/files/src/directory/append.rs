@@ -10,8 +10,8 @@ use rustix::io::Errno;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::root::{FOLDER, StoreRoot};
+use crate::home::{FileVersion, IfExists, PendingAppend, PutOptions};
 use crate::name::shown;
-use crate::{FileVersion, IfExists, PendingAppend, PutOptions};
 
 /// Excludes other such changes, of any thread and process, while it lives.
 pub(super) struct ChangeLock(#[expect(dead_code, reason = "the lock ends with its descriptor")] OwnedFd);

@@ -10,9 +10,8 @@ use rustix::io::Errno;
 use super::root::{StoreRoot, folder_is_file, hidden_part, moved};
 use super::staged::{FileId, HiddenContent, StagedFile, id};
 use super::{DirectoryHome, walk};
-use crate::home::HomeOperation;
+use crate::home::{HomeOperation, IfExists, PutOptions, WriteBatch};
 use crate::name::{check_name, not_found, shown, taken};
-use crate::{IfExists, PutOptions, WriteBatch};
 
 /// Contents are staged as they come, and named one after the other at the end.
 pub(super) struct DirectoryBatch {

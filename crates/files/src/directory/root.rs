@@ -11,8 +11,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::syncs::FolderSyncs;
+use crate::home::{IfExists, PutOptions, Stat};
 use crate::name::{check_name, normalisation_warning, not_found, shown, taken};
-use crate::{IfExists, PutOptions, Stat};
 
 /// How a folder is opened: a symbolic link is none.
 pub(super) const FOLDER: OFlags =
@@ -125,7 +125,7 @@ impl StoreRoot {
             );
         }
         if options.metadata.is_some()
-            || options.compression.is_some_and(|wanted| wanted != crate::Compression::default())
+            || options.compression.is_some_and(|wanted| wanted != crate::options::Compression::default())
         {
             return Err(Error::unsupported("a directory store keeps neither metadata nor compressed contents")
                 .at(shown(name))

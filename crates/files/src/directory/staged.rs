@@ -10,8 +10,8 @@ use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
 
 use super::DirectoryHome;
 use super::root::hidden_part;
+use crate::home::{IfExists, PutOptions, Write};
 use crate::name::{not_found, shown};
-use crate::{IfExists, PutOptions, Write};
 
 /// The identity of a file, independent of its name: its device and its inode number.
 pub(super) type FileId = (u64, u64);

@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode};
 use rustix::io::Errno;
 
 use super::root::{FOLDER, StoreRoot, is_hidden, stat_of};
-use crate::Stat;
+use crate::home::Stat;
 use crate::name::shown;
 
 /// Files whose names begin with `prefix` and are not less than `from`, in the order of their names' bytes.

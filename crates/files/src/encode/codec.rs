@@ -7,7 +7,7 @@ use lakerace_io::{Error, Result};
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, compress_bound, get_error_name};
 
 use super::TrainedDictionary;
-use crate::Codec;
+use crate::options::Codec;
 
 /// The sliding window of Brotli, in bits: a piece's.
 const BROTLI_WINDOW_BITS: u32 = 18;

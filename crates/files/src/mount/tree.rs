@@ -9,9 +9,9 @@ use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::file_metadata::now_ms;
+use crate::home::{RandomAccessFile, Reads, Stat};
 use crate::name::shown;
-use crate::store::{children_page, folder_prefix};
-use crate::{Child, RandomAccessFile, Reads, Stat};
+use crate::store::{Child, children_page, folder_prefix};
 
 /// A callback for messages that a file system can't return.
 pub type Tell = Box<dyn Fn(&str) + Send + Sync>;

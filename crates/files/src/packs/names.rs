@@ -16,8 +16,8 @@ use lakerace_io::Result;
 use self::base::NamesFile;
 use self::build::NamesBuilder;
 pub(super) use self::cache::NameCache;
+use crate::index::{IndexEntry, IndexVersion};
 use crate::name::prefix_end;
-use crate::{IndexEntry, IndexVersion};
 
 /// Names that get other entries, or none.
 pub(super) type Changes = BTreeMap<Arc<str>, Option<Arc<IndexEntry>>>;

@@ -12,7 +12,8 @@ use lakerace_io::{Error, Result};
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{Segment, random};
+use crate::index::Segment;
+use crate::random;
 
 /// The first and the last bytes of a pack.
 pub(super) const MAGIC: &[u8; 8] = b"LRPACK01";

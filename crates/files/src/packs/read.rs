@@ -10,8 +10,9 @@ use super::SEGMENT_BYTES;
 use super::names::StoreNames;
 use super::shared::{self, PackStore};
 use crate::encode::Encoding;
+use crate::home::{ContentSink, Each, RandomAccessFile, Reads, Stat};
+use crate::index::{IndexEntry, Segment};
 use crate::name::{not_found, shown};
-use crate::{ContentSink, Each, IndexEntry, RandomAccessFile, Reads, Segment, Stat};
 
 /// Stored bytes that are fetched together for many contents; one longer content is fetched for itself.
 const FETCH_BYTES: u64 = 64 << 20;

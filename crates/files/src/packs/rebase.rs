@@ -8,8 +8,10 @@ use lakerace_io::wait::lock;
 use super::shared::PackStore;
 use super::staged::ContentBase;
 use super::{appended, read};
+use crate::content_copy;
+use crate::home::{PendingAppend, PutOptions, RandomAccessFile};
+use crate::index::IndexEntry;
 use crate::name::changed;
-use crate::{IndexEntry, PendingAppend, PutOptions, RandomAccessFile, content_copy};
 
 impl PackStore {
     /// Returns true if pending contents require that the files they were made from are unchanged.

@@ -14,8 +14,10 @@ use super::pack::{OpenPack, SealedPack, StoredPart, check_sum};
 use super::staged::{Bases, ContentBase, StagedChanges};
 use crate::encode::{Encoding, EncodingContext};
 use crate::fork::OpeningProcess;
+use crate::home::Stat;
+use crate::index::{Index, IndexChange, IndexEntry, Segment};
 use crate::name::{changed, composed, normalisation_warning, prefix_end};
-use crate::{Compression, Index, IndexChange, IndexEntry, Segment, Stat};
+use crate::options::Compression;
 
 /// Packs that may wait for the store. Where there are more, a put whose pack can't be sent is an error.
 const UNSENT_PACKS: usize = 4;
@@ -61,7 +63,7 @@ impl PackStore {
     pub(super) fn new(
         (store, root, location): (JobStore, Path, String),
         index: Box<dyn Index>,
-        options: &crate::Options,
+        options: &crate::options::Options,
     ) -> Result<Self> {
         let shared = Self {
             cache: NameCache::new(&store.url(&root), options),
@@ -185,7 +187,7 @@ impl PackStore {
     pub(super) fn may_write(&self, name: &str) -> Result<()> {
         let _running = self.opener.enter()?;
         self.is_writable()?;
-        crate::check_name(name)?;
+        crate::name::check_name(name)?;
         if let Some(warning) = normalisation_warning(name) {
             let mut warnings = lock(&self.warnings);
             if warnings.1.len() < 100 && warnings.1.insert(warning.clone()) {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use lakerace_io::Result;
 
 use super::names::{Changes, StoreNames};
+use crate::home::{FileVersion, IfExists};
+use crate::index::IndexEntry;
 use crate::name::not_found;
-use crate::{FileVersion, IfExists, IndexEntry};
 
 /// The bases of contents, by their names.
 pub(super) type Bases = BTreeMap<Arc<str>, ContentBase>;

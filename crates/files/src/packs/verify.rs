@@ -7,9 +7,9 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::names::{Named, StoreNames};
 use super::read::decode;
 use super::shared::{PackStore, alike};
-use crate::home::Progress;
+use crate::home::{ContentSink, Damage, Progress, VerifyOutcome};
+use crate::index::IndexEntry;
 use crate::stream::go_on;
-use crate::{ContentSink, Damage, IndexEntry, VerifyOutcome};
 
 /// Stored bytes that are fetched together.
 const FETCH_BYTES: u64 = 32 << 20;

@@ -11,8 +11,8 @@ use super::inner::Inner;
 use super::record::ContentPlace;
 use super::writer::{PreparedFile, StoreWriter, StoredBody};
 use crate::file_metadata::{check_metadata, now_ms};
+use crate::home::{IfExists, PutOptions, WriteBatch};
 use crate::name::shown;
-use crate::{IfExists, PutOptions, WriteBatch};
 
 /// Bytes that a batch keeps in memory before it takes the store for writing.
 const BUFFER_BYTES: usize = 8 << 20;
@@ -195,7 +195,7 @@ fn pack(inner: &Inner, writer: &mut StoreWriter, work: &[BatchOperation]) -> Res
         block.extend_from_slice(content);
     }
     // The contents of a block compress together, so a dictionary is not useful.
-    let compression = crate::Compression { dictionary: false, ..compression.unwrap_or(inner.compression) };
+    let compression = crate::options::Compression { dictionary: false, ..compression.unwrap_or(inner.compression) };
     let put_as = inner.put_as_in(Some(writer), compression)?;
     let mut stored = u32::try_from(block.len()).unwrap_or(u32::MAX).to_le_bytes().to_vec();
     put_as.encoding.encode(0, &block, put_as.level, &mut stored)?;
@@ -226,7 +226,7 @@ fn number_encodings(inner: &Inner, work: &[BatchOperation]) -> Result<()> {
         if let BatchOperation::Pack { options, .. } = op {
             let compression = options.compression.unwrap_or(inner.compression);
             if known != Some(compression) {
-                inner.put_as(crate::Compression { dictionary: false, ..compression })?;
+                inner.put_as(crate::options::Compression { dictionary: false, ..compression })?;
                 known = Some(compression);
             }
         }

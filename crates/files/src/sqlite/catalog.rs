@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use super::schema::check_sum;
 use super::statement::{BoundValue, PreparedStatement};
 use crate::encode::{Encoding, EncodingContext, TrainedDictionary, TrainingSamples};
-use crate::{Compression, Options};
+use crate::options::{Compression, Options};
 
 /// How new contents are encoded, and the number of that encoding in the store.
 #[derive(Debug)]

@@ -10,10 +10,9 @@ use super::schema::SHORT_BYTES;
 use super::statement::{BoundValue, PreparedStatement, pragma};
 use super::writer::{CheckpointMode, ROW_BYTES, row_limit_bytes};
 use crate::file_metadata::now_ms;
-use crate::home::Progress;
+use crate::home::{CompactOutcome, Progress, PutOptions};
 use crate::sqlite_error::is_disk_full;
 use crate::stream::go_on;
-use crate::{CompactOutcome, PutOptions};
 
 /// An upload of which nothing was heard for so long is given up, in milliseconds.
 const UPLOAD_MS: i64 = 3_600_000;
@@ -109,7 +108,7 @@ fn with_dictionary(inner: &Inner, progress: Progress<'_>) -> Result<u64> {
     if !inner.compression.dictionary || inner.put_as(inner.compression)?.encoding.dictionary.is_none() {
         return Ok(0);
     }
-    let plain = inner.put_as(crate::Compression { dictionary: false, ..inner.compression })?.id;
+    let plain = inner.put_as(crate::options::Compression { dictionary: false, ..inner.compression })?.id;
     let newest = inner.put_as(inner.compression)?.id;
     rewrite(inner, progress, |row| {
         let is_short = row.place == 0 || row.size <= SHORT_BYTES as u64;

@@ -10,7 +10,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
 use super::statement::pragma;
-use crate::Options;
+use crate::options::Options;
 use crate::sqlite_error::from_rusqlite;
 
 /// `LRFS`, in the header of the file.

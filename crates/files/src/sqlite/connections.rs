@@ -12,7 +12,7 @@ use super::read_lock::ReadLockHolder;
 use super::reader::StoreReader;
 use super::statement::pragma;
 use super::writer::{CheckpointMode, StoreWriter};
-use crate::Options;
+use crate::options::Options;
 use crate::sqlite_error::is_disk_full;
 
 /// The approximate bytes of the log of a removal.

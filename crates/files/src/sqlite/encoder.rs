@@ -14,7 +14,8 @@ use super::statement::{BoundValue, PreparedStatement, pragma};
 use super::writer::{PreparedFile, StoreWriter, StoredBody};
 use crate::encode::{PIECE_BYTES, TrainedDictionary, TrainingSamples};
 use crate::file_metadata::{check_metadata, now_ms};
-use crate::{Codec, Compression, PutOptions};
+use crate::home::PutOptions;
+use crate::options::{Codec, Compression};
 
 impl Inner {
     /// Encodes a content into its stored form.

@@ -16,7 +16,7 @@ use super::reader::StoreReader;
 use super::schema;
 use super::writer::{CheckpointMode, StoreWriter};
 use crate::name::{check_name, normalisation_warning};
-use crate::{Compression, Options};
+use crate::options::{Compression, Options};
 
 #[derive(Debug)]
 pub(super) struct Inner {

@@ -12,8 +12,8 @@ use super::reader::{LocatedFile, StoreReader, filled};
 use super::record::ContentPlace;
 use super::schema::SHORT_BYTES;
 use crate::encode::PIECE_BYTES;
+use crate::home::{ContentSink, Each, RandomAccessFile, Reads, Stat};
 use crate::name::{not_found, shown};
-use crate::{ContentSink, Each, RandomAccessFile, Reads, Stat};
 
 /// Gives the contents of `names` in the order of names: neighbours are on one page.
 pub(super) fn visit_all(

@@ -13,7 +13,7 @@ use std::time::Duration;
 use lakerace_io::wait::lock;
 
 use super::reader::StoreReader;
-use crate::Options;
+use crate::options::Options;
 
 const RENEW: u32 = 256;
 

@@ -13,9 +13,10 @@ use super::record::{ContentPlace, FileRecord, chunk_id, out_of_order};
 use super::schema::{COLUMNS, PIECE_BITS, SHORT_BYTES};
 use super::statement::{BoundValue, PreparedStatement, Row, pragma};
 use crate::encode::{self, Encoding, PIECE_BYTES};
+use crate::home::{ContentSink, Stat};
 use crate::name::{not_found, prefix_end, shown};
+use crate::options::Options;
 use crate::sqlite_error::from_rusqlite;
-use crate::{ContentSink, Options, Stat};
 
 /// The pages that a reading connection keeps, in KiB.
 const CACHE_KIB: u32 = 16 << 10;

@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::connect::{APPLICATION_ID, check_length, unreadable};
 use super::statement::{BoundValue, PreparedStatement, pragma};
+use crate::options::{Codec, Options};
 use crate::sqlite_error::from_rusqlite;
-use crate::{Codec, Options};
 
 /// The version of the tables.
 pub(super) const VERSION: i32 = 1;

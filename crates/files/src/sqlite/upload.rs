@@ -14,9 +14,8 @@ use super::statement::{BoundValue, PreparedStatement};
 use super::writer::{PreparedFile, StoredBody};
 use crate::encode::PIECE_BYTES;
 use crate::file_metadata::{check_metadata, now_ms};
-use crate::home::read_parts;
+use crate::home::{ContentSink, PutOptions, Write, read_parts};
 use crate::name::shown;
-use crate::{ContentSink, PutOptions, Write};
 
 /// Encoded pieces that wait for a transaction, in bytes.
 const BUFFER_BYTES: usize = 4 << 20;

@@ -13,10 +13,9 @@ use super::statement::{BoundValue, PreparedStatement, pragma};
 use super::watch::StatementWatch;
 use super::writer::CheckpointMode;
 use crate::encode::PIECE_BYTES;
-use crate::home::Progress;
+use crate::home::{Damage, Progress, VerifyOutcome};
 use crate::name::composed;
 use crate::stream::go_on;
-use crate::{Damage, VerifyOutcome};
 
 /// Files that are looked at between two looks at the tree.
 const PAGE: i64 = 500;

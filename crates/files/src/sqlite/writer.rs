@@ -16,9 +16,10 @@ use super::read_lock::ReadLockHolder;
 use super::record::{ContentPlace, FileRecord, chunk_id, chunk_ids, out_of_order};
 use super::schema::PIECE_BITS;
 use super::statement::{BoundValue, PreparedStatement, Row, pragma};
+use crate::home::{FileVersion, IfExists};
 use crate::name::{not_found, prefix_end, shown, taken};
+use crate::options::{Durability, Options};
 use crate::sqlite_error::{from_rusqlite, from_sqlite};
-use crate::{Durability, FileVersion, IfExists, Options};
 
 /// The pages that the writing connection keeps, in KiB.
 const CACHE_KIB: u32 = 64 << 10;

@@ -6,7 +6,7 @@ use lakerace_io::{ErrorKind, Result};
 
 use super::Store;
 use crate::content_copy::copy;
-use crate::{FileVersion, IfExists, PendingAppend, PutOptions};
+use crate::home::{FileVersion, IfExists, PendingAppend, PutOptions};
 
 /// Attempts after which the next one waits a moment: other writers were faster each time.
 const QUICK_ATTEMPTS: u32 = 8;

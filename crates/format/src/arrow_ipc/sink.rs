@@ -8,7 +8,9 @@ use arrow::record_batch::RecordBatch;
 use lakerace_io::option::COMPRESSION;
 use lakerace_io::{Error, Output, Result};
 
-use crate::{Codec, Sink, WriteOptions, Written, refuse_to_write_duplicates};
+use crate::duplicates::refuse_to_write_duplicates;
+use crate::options::{Codec, WriteOptions};
+use crate::sink::{Sink, Written};
 
 /// Writes Arrow IPC: a file if the name ends in `.arrow` or `.feather`, otherwise a stream.
 pub struct ArrowSink {

@@ -13,10 +13,13 @@ use super::file_footer::{IpcBatchReader, IpcFooter, no_footer};
 use super::message::damaged;
 use super::message_stream::IpcMessageStream;
 use crate::file_notes::{common_notes, requested_notes};
+use crate::foreign_arrays::with_plain_nulls;
+use crate::input::InputFile;
+use crate::nesting::check_nesting;
+use crate::plan::{ReadPlan, ReadRequest};
+use crate::predicate::Predicate;
 use crate::sequential_files::{SequentialFile, planned_files, selected_columns, sequential_info, sequential_plan};
-use crate::{
-    Batches, InputFile, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, check_nesting, with_plain_nulls,
-};
+use crate::source::{Batches, Source, SourceInfo};
 
 /// Bytes at the end of a file that are read at first, for its footer.
 const TAIL_BYTES: u64 = 64 << 10;

@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use lakerace_io::option::COMPRESSION;
 use lakerace_io::{Error, Result};
 
+use crate::options::{Codec, WriteOptions};
 use crate::text::xz_decoder;
 use crate::zstd_contexts;
-use crate::{Codec, WriteOptions};
 
 /// Bytes of a block at most, packed or not: it is in memory as a whole.
 pub(super) const MAX_BLOCK_BYTES: u64 = 1 << 30;

@@ -10,7 +10,7 @@ use arrow::datatypes::{DECIMAL256_MAX_PRECISION, i256};
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value, json};
 
-use crate::{MAX_NESTING, nested_too_deep};
+use crate::nesting::{MAX_NESTING, nested_too_deep};
 
 /// Types of a schema at most, each name counted as its definition.
 const MAX_TYPES: usize = 100_000;

@@ -14,8 +14,10 @@ use super::codec::BlockCodec;
 use super::container::{FileHeader, SyncMarker, put_block};
 use super::stored::StoredTable;
 use crate::array_bytes::array_bytes;
+use crate::duplicates::refuse_to_write_duplicates;
+use crate::options::WriteOptions;
+use crate::sink::{Sink, Written};
 use crate::text::pool_options;
-use crate::{Sink, WriteOptions, Written, refuse_to_write_duplicates};
 
 /// Bytes of a block before it is packed, approximately. Readers hold a block in memory as a whole, and a larger one packs
 /// little better.

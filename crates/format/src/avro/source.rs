@@ -15,12 +15,15 @@ use super::units::{BlockUnits, UnitBatches, UnitFile, UnitReader};
 use crate::batch_selection::BatchSelection;
 use crate::duplicates::refuse_duplicates;
 use crate::file_notes::{common_notes, requested_notes};
+use crate::input::{Constants, InputFile};
 use crate::place_columns::{file_owners, with_place_fields};
+use crate::plan::{ReadPlan, ReadRequest};
+use crate::predicate::Predicate;
 use crate::sequential_files::{
     SequentialFile, learn_size, planned_files, selected_columns, sequential_info, sequential_plan, wanted_bytes,
 };
+use crate::source::{Batches, ColumnOwners, Source, SourceInfo};
 use crate::text::{pool_options, text_fetcher, text_requests};
-use crate::{Batches, ColumnOwners, Constants, InputFile, Predicate, ReadPlan, ReadRequest, Source, SourceInfo};
 
 /// Bytes of a file that are read first: enough for most headers.
 const FRONT_BYTES: u64 = 64 << 10;

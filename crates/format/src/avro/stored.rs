@@ -19,7 +19,7 @@ use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Result};
 use serde_json::{Value, json};
 
-use crate::refuse_keys_twice;
+use crate::map_keys::refuse_keys_twice;
 use crate::whole_days::odd_date;
 
 /// The name of the record of a row, as Spark names it.

@@ -11,8 +11,8 @@ use lakerace_io::{Error, Fetcher, Job, Object, Result};
 use super::codec::BlockCodec;
 use super::container::{BlockScanner, FileHeader, StoredBlock};
 use super::decoder::{BlockRows, FileDecoders, UnpackedBlock};
-use crate::Constants;
 use crate::batch_selection::BatchSelection;
+use crate::input::Constants;
 use crate::text::stored_bytes;
 
 /// Stored bytes of a unit, unless one block has more: blocks of other writers have some kilobytes.

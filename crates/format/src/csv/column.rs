@@ -2,7 +2,7 @@
 
 use super::fields::FieldTable;
 use super::rules::DialectRules;
-use crate::OnBadRow;
+use crate::options::OnBadRow;
 use arrow::array::ArrayRef;
 use std::borrow::Cow;
 

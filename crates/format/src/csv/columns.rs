@@ -21,7 +21,7 @@ use super::fields::FieldTable;
 use super::other_column::{OtherColumn, usual_text};
 use super::text::{OffsetColumn, ViewColumn};
 use super::value_texts::ValueTexts;
-use crate::is_uuid;
+use crate::extension_types::is_uuid;
 use crate::text::{infer, value};
 use crate::uuids::{UUID_BYTES, uuid_bytes};
 

@@ -19,7 +19,7 @@ use super::print;
 use super::rules::DialectRules;
 use crate::prefetch;
 use crate::schema_text::print_type;
-use crate::with_uuid_texts;
+use crate::uuids::with_uuid_texts;
 
 /// The number of rows ahead for which texts anywhere in memory are prefetched.
 const AHEAD: usize = 16;

@@ -6,7 +6,7 @@ use lakerace_io::Result;
 
 use super::format::{BatchFormatter, check_types};
 use super::rules::{Dialect, DialectRules};
-use crate::CsvOptions;
+use crate::options::CsvOptions;
 use crate::uuids::schema_with_uuid_texts;
 
 /// Batches as lines of CSV or TBL, one after the other: the text that [`super::CsvSink`] writes.

@@ -14,7 +14,7 @@ use super::column::{BadFields, CsvColumn, FieldError, FieldText, Text, TypeOrigi
 use super::columns::column_for;
 use super::fields::{FieldSplitter, FieldTable, OnRagged, RaggedRow};
 use super::rules::DialectRules;
-use crate::OnBadRow;
+use crate::options::OnBadRow;
 use crate::schema_text::{print_type, quoted_name};
 use crate::text::infer;
 

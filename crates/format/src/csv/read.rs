@@ -10,8 +10,8 @@ use lakerace_io::{Error, Fetcher, Job, Result};
 use super::chain::{BlockChain, BlockRecords, ScannedBlock};
 use super::parse::{BatchParser, ParsedBlock};
 use super::scan::SpeculativeScan;
-use crate::Constants;
 use crate::batch_selection::BatchSelection;
+use crate::input::Constants;
 use crate::own_texts::with_own_texts;
 use crate::text::{BlockReader, RawBlock, fetch_block, pool_options, without_byte_order_mark};
 

@@ -4,7 +4,7 @@ use lakerace_io::option::{COMMENT, DELIMITER, ESCAPE, QUOTE};
 use lakerace_io::{Error, Result};
 
 use super::value_texts::ValueTexts;
-use crate::CsvOptions;
+use crate::options::CsvOptions;
 use crate::text::{TextEncoding, TextForm};
 
 /// The longest beginning of comments, in bytes.

@@ -6,9 +6,10 @@ use lakerace_io::{Job, Output, Result};
 
 use super::format::{BatchFormatter, check_types};
 use super::rules::{Dialect, DialectRules};
+use crate::options::WriteOptions;
+use crate::sink::Sink;
 use crate::text::{TextRows, TextSink};
 use crate::uuids::schema_with_uuid_texts;
-use crate::{Sink, WriteOptions};
 
 /// Writes one CSV or TBL file.
 ///

@@ -17,17 +17,19 @@ use super::rules::{Dialect, DialectRules};
 use super::sample::FileSample;
 use super::value_texts::ValueTexts;
 use crate::batch_selection::BatchSelection;
+use crate::field_positions::FieldPositions;
+use crate::input::{Constants, InputFile};
+use crate::options::{CsvOptions, OnBadRow};
 use crate::place_columns::{file_owners, with_place_fields};
+use crate::plan::{ReadPlan, ReadRequest};
+use crate::predicate::Predicate;
 use crate::schema_text::parse_schema;
 use crate::sequential_files::{
     learn_size, planned_files, selected_columns, sequential_info, sequential_plan, wanted_bytes,
 };
+use crate::source::{Batches, ColumnOwners, Source, SourceInfo};
 use crate::suggestions::column_not_found;
 use crate::text::{BlockReader, text_requests, with_damage_hint};
-use crate::{
-    Batches, ColumnOwners, Constants, CsvOptions, FieldPositions, InputFile, OnBadRow, Predicate, ReadPlan,
-    ReadRequest, Source, SourceInfo,
-};
 
 /// Default number of rows from which types are inferred.
 const INFER_ROWS: usize = 10_000;

@@ -7,7 +7,7 @@ use chrono::{NaiveDate, NaiveDateTime, SecondsFormat};
 use lakerace_io::option::{DATE_FORMAT, OptionDefinition, SCHEMA, TIMESTAMP_FORMAT};
 use lakerace_io::{Error, Result};
 
-use crate::CsvOptions;
+use crate::options::CsvOptions;
 use crate::predicate::time::parse_timestamp;
 
 /// The notation of values that differs from the usual one, which is that of [`crate::text::value`].

@@ -11,7 +11,7 @@ use lakerace_io::{Error, Result};
 
 use super::cells::CellValue;
 use super::texts::{SheetTexts, TextId};
-use crate::OnBadRow;
+use crate::options::OnBadRow;
 
 /// The reason for a bad row.
 #[derive(Debug, Clone, Copy, PartialEq)]

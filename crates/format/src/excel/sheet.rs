@@ -12,7 +12,7 @@ use super::number_format::MomentKind;
 use super::odd_numbers::ODD_NUMBER;
 use super::texts::SheetTexts;
 use super::workbook::{OpenWorkbook, SAVE_AGAIN, SheetCell, cell_name};
-use crate::CsvOptions;
+use crate::options::CsvOptions;
 use crate::text::header_names;
 
 /// Rows and columns of the largest sheet.

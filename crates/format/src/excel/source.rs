@@ -15,16 +15,19 @@ use super::column_values::{ColumnToRead, ColumnTypeOrigin, column_array};
 use super::sheet::{SheetOptions, SheetTable};
 use super::workbook::{OpenWorkbook, column_letters};
 use crate::batch_selection::BatchSelection;
+use crate::field_positions::FieldPositions;
+use crate::file_format::OpenOptions;
+use crate::input::{Constants, InputFile};
+use crate::options::OnBadRow;
 use crate::place_columns::{file_owners, with_place_fields};
+use crate::plan::{ReadPlan, ReadRequest};
+use crate::predicate::Predicate;
 use crate::schema_text::parse_schema;
 use crate::sequential_files::{
     SequentialFile, learn_size, planned_files, selected_columns, sequential_info, sequential_plan,
 };
+use crate::source::{Batches, ColumnOwners, Source, SourceInfo};
 use crate::suggestions::column_not_found;
-use crate::{
-    Batches, ColumnOwners, Constants, FieldPositions, InputFile, OnBadRow, OpenOptions, Predicate, ReadPlan,
-    ReadRequest, Source, SourceInfo,
-};
 
 /// Bytes of the request that also learns a file's size: all of most workbooks.
 const FIRST_BYTES: u64 = 64 << 20;

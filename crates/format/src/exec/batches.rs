@@ -8,7 +8,7 @@ use lakerace_io::{Error, Job, Result};
 
 use super::DecodeUnits;
 use super::schedule::{ScanTask, StepBatches};
-use crate::Batches;
+use crate::source::Batches;
 
 /// Batches that a filter has thinned out are joined up to this many rows. Those with at least half as many pass: joining
 /// copies every value.

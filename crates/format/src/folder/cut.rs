@@ -1,6 +1,6 @@
 //! Cuts rows into files of a size.
 
-use crate::Written;
+use crate::sink::Written;
 
 /// Bytes of a file after which the next one starts, unless options set it.
 pub(super) const FILE_BYTES: u64 = 512 << 20;

@@ -6,7 +6,7 @@ use lakerace_io::{Deferred, Error, IfExists, JobStore, Output, Result, WriteMode
 
 use super::commit::FolderCommit;
 use super::staged::StagedFolder;
-use crate::{Narrowing, Sink, Written};
+use crate::sink::{Narrowing, Sink, Written};
 
 /// Makes the sink of one file.
 pub type MakeSink = Box<dyn FnMut(Output) -> Result<Box<dyn Sink>> + Send>;

@@ -16,10 +16,11 @@ use lakerace_io::{Error, Job, JobStore, Result, WriteMode};
 use super::cut::{FILE_BYTES, FileCut};
 use super::files::{FolderFiles, MakeSink};
 use crate::array_bytes::array_bytes;
+use crate::options::WriteOptions;
 use crate::own_texts::with_own_texts;
 use crate::schema_text::print_type;
+use crate::sink::{Sink, Written};
 use crate::suggestions::column_not_found;
-use crate::{Sink, WriteOptions, Written};
 
 /// The name of the folder for null, as in Hive.
 pub const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";

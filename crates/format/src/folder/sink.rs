@@ -6,7 +6,8 @@ use lakerace_io::{Job, JobStore, Result, WriteMode};
 
 use super::cut::{FILE_BYTES, FileCut};
 use super::files::{FolderFile, FolderFiles, MakeSink};
-use crate::{Narrowing, Sink, WriteOptions, Written};
+use crate::options::WriteOptions;
+use crate::sink::{Narrowing, Sink, Written};
 
 /// Writes the files of a folder. See the [module](super).
 pub struct FolderSink {

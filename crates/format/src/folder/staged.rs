@@ -17,7 +17,7 @@ use lakerace_io::{
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::marker::is_marker;
-use crate::FileFormat;
+use crate::file_format::FileFormat;
 
 /// Endings of other files that replacing a folder may remove: those that Spark puts next to its own.
 const OTHER_ENDINGS: [&str; 2] = [".crc", "_SUCCESS"];

@@ -2,7 +2,7 @@
 
 use super::fault::RowUnit;
 use super::{JSON, JSON_LINES};
-use crate::FileFormat;
+use crate::file_format::FileFormat;
 use crate::text::TextForm;
 
 /// The place of rows in a file.

@@ -10,8 +10,9 @@ use super::column::{ExtraFields, ObjectColumns};
 use super::fault::{LineFault, RowUnit, no_object};
 use super::places::LineColumns;
 use crate::batch_selection::BatchSelection;
+use crate::input::Constants;
 use crate::json::{Json, JsonKind};
-use crate::{Constants, OnBadRow};
+use crate::options::OnBadRow;
 
 /// The work of threads on blocks.
 pub(super) struct LineParser {

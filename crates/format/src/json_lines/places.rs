@@ -11,7 +11,7 @@ use lakerace_io::{Error, Result};
 
 use super::column::{AbsentFields, ColumnOrigin, ColumnSlot};
 use super::sample::fields_of_lines;
-use crate::Constants;
+use crate::input::Constants;
 use crate::json::{Json, write_text};
 use crate::schema_text::{print_type, quoted_name};
 use crate::text::MAX_SAMPLE_BYTES;

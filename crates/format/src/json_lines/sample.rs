@@ -12,10 +12,12 @@ use super::column::ColumnOrigin;
 use super::fault::{RowUnit, no_json, no_object};
 use super::layout::JsonLayout;
 use super::shape::{Line, MixedPlace, NEAR_FLOATS, ValueShape};
+use crate::field_positions::FieldPositions;
+use crate::input::Constants;
 use crate::json::{Json, JsonKind};
+use crate::options::{CsvOptions, OnBadRow};
 use crate::schema_text::quoted_name;
 use crate::text::{read_front, without_byte_order_mark};
-use crate::{Constants, CsvOptions, FieldPositions, OnBadRow};
 
 /// Default number of rows that are examined.
 pub(super) const INFER_ROWS: usize = 10_000;

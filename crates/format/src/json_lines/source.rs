@@ -16,16 +16,18 @@ use super::parse::{LineParser, ParsedRows};
 use super::places::{FilePlaces, LineColumns};
 use super::sample::{INFER_ROWS as SAMPLE_ROWS, LearntTypes, StatedTypes, learn_schema};
 use crate::batch_selection::BatchSelection;
+use crate::expr::Expr;
+use crate::input::{Constants, InputFile};
+use crate::options::{CsvOptions, OnBadRow};
 use crate::place_columns::{file_owners, with_place_fields};
+use crate::plan::{ReadPlan, ReadRequest};
+use crate::predicate::Predicate;
 use crate::schema_text::parse_schema;
 use crate::sequential_files::{
     SequentialFile, learn_size, planned_files, selected_columns, sequential_info, sequential_plan, wanted_bytes,
 };
+use crate::source::{Batches, ColumnOwners, Source, SourceInfo};
 use crate::text::{BlockReader, pool_options, text_requests, with_damage_hint};
-use crate::{
-    Batches, ColumnOwners, Constants, CsvOptions, Expr, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
-    SourceInfo,
-};
 
 /// Rows in a batch at most, where no other number is given.
 const BATCH_ROWS: usize = 65_536;

@@ -14,9 +14,9 @@ use super::error::from_orc;
 use super::file::FINEST;
 use super::timestamps::{advise, read_options, unit_of};
 use super::unit::{StripeUnit, spans};
-use crate::TimestampUnit;
 use crate::conform::widen;
 use crate::exec::{ColumnReader, DecodeUnits, RowMask};
+use crate::options::TimestampUnit;
 
 /// The stripes of a read, and the data for decoding their columns.
 pub(crate) struct StripeSet {

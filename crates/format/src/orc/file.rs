@@ -14,8 +14,8 @@ use super::error::{from_orc, named};
 use super::row_groups::StripeRowGroups;
 use crate::duplicates::refuse_duplicates;
 use crate::files::{FileOpening, OpenFile};
+use crate::input::{Constants, InputFile};
 use crate::projection::key_and_value;
-use crate::{Constants, InputFile};
 
 /// The unit where nothing says otherwise: the digits that ORC has.
 pub(crate) const FINEST: TimeUnit = TimeUnit::Nanosecond;

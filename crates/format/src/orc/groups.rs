@@ -15,9 +15,10 @@ use super::fetch::{fetch, footer_range};
 use super::row_groups::StripeRowGroups;
 use super::statistics::{column_of, excludes_group};
 use super::unit::StripeUnit;
+use crate::expr::Expr;
 use crate::files::profile;
+use crate::plan::RowGroupsPlan;
 use crate::predicate::{Predicate, Value};
-use crate::{Expr, RowGroupsPlan};
 
 /// Row indexes and bloom filters of a stripe above this are not read: the data they could save is hardly larger.
 const INDEX_BYTES_AT_MOST: u64 = 64 << 20;

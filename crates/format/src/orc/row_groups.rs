@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use lakerace_orc::read::Stripe;
 
-use crate::{Expr, RowGroupsPlan};
+use crate::expr::Expr;
+use crate::plan::RowGroupsPlan;
 
 /// The row groups that a filter leaves of a stripe.
 #[derive(Debug)]

@@ -8,8 +8,11 @@ use lakerace_orc::Codec as OrcCodec;
 use lakerace_orc::write::{Writer, WriterOptions};
 
 use super::error::from_orc;
+use crate::duplicates::refuse_to_write_duplicates;
+use crate::fixed_sizes::warn_of_fixed_sizes;
+use crate::options::{Codec, WriteOptions};
+use crate::sink::{Sink, Written};
 use crate::suggestions::column_not_found;
-use crate::{Codec, Sink, WriteOptions, Written, refuse_to_write_duplicates, warn_of_fixed_sizes};
 
 /// Writes one ORC file: zstd, row indexes of 10,000 rows and stripes of 64 MiB, unless the options say otherwise. At most
 /// a stripe is in memory.

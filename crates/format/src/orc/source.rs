@@ -18,12 +18,14 @@ use super::timestamps::settle;
 use super::unit::StripeUnit;
 use crate::columns::ReadColumns;
 use crate::exec::{BatchPlan, ScanTask, batch_rows, run, steps_ahead};
+use crate::expr::Expr;
+use crate::file_format::OpenOptions;
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_part, profile};
+use crate::input::InputFile;
+use crate::options::{ColumnUnion, CsvOptions, ExcelOptions, OrcOptions, ParquetOptions, TimestampUnit};
+use crate::plan::{ReadPlan, ReadRequest, UnitPlan};
 use crate::schema_merge::merge;
-use crate::{
-    Batches, ColumnOwners, ColumnUnion, CsvOptions, ExcelOptions, Expr, InputFile, OpenOptions, OrcOptions,
-    ParquetOptions, ReadPlan, ReadRequest, Source, SourceInfo, TimestampUnit, UnitPlan,
-};
+use crate::source::{Batches, ColumnOwners, Source, SourceInfo};
 
 /// ORC files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and `int`
 /// widens to `bigint`, `float` to `double`.

@@ -10,8 +10,8 @@ use lakerace_orc::read::{Bounds, ReadOptions};
 use lakerace_orc::schema::{OrcKind, OrcType};
 
 use super::file::{FINEST, OrcFile};
-use crate::TimestampUnit;
 use crate::nested_types::inner_fields;
+use crate::options::TimestampUnit;
 
 /// Nanoseconds of a microsecond.
 const NANOS_OF_MICRO: i128 = 1_000;

@@ -31,12 +31,17 @@ use self::old_calendar::OldCalendar;
 use self::page_index::keep_indexes;
 use self::schema::{is_int96, with_enum_texts, with_int96, with_large_texts, with_months, with_root_views};
 use super::logical_types::with_noted_types;
+use crate::deleted_rows::DeletedRows;
 use crate::duplicates::refuse_duplicates;
+use crate::field_positions::FindBy;
 use crate::file_notes::notes_of_columns;
 use crate::files::{FileOpening, OpenFile};
+use crate::input::{Constants, InputFile};
+use crate::nesting::nested_too_deep;
+use crate::options::{ParquetOptions, TimestampUnit};
 use crate::panic_guard::guarded;
 use crate::projection::leaves_of_part;
-use crate::{Constants, DeletedRows, FindBy, InputFile, ParquetOptions, TableSchema, TimestampUnit, nested_too_deep};
+use crate::table_schema::TableSchema;
 
 /// Footers above this are refused: their decoded form takes several times as much memory.
 const FOOTER_BYTES_AT_MOST: u64 = 512 << 20;

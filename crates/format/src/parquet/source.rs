@@ -17,12 +17,12 @@ use super::read::unit::RowGroupUnit;
 use crate::columns::{ReadColumns, roots};
 use crate::exec::{BatchPlan, ScanTask, run, steps_ahead};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, open_part, profile};
+use crate::input::InputFile;
+use crate::options::{ColumnUnion, ParquetOptions, TimestampUnit};
+use crate::plan::{ReadPlan, ReadRequest, UnitPlan};
 use crate::schema_merge::merge;
-use crate::source::Extremes;
-use crate::{
-    Batches, ColumnOwners, ColumnUnion, InputFile, ParquetOptions, ReadPlan, ReadRequest, Source, SourceInfo,
-    TableSchema, TimestampUnit, UnitPlan,
-};
+use crate::source::{Batches, ColumnOwners, Extremes, Source, SourceInfo};
+use crate::table_schema::TableSchema;
 
 /// Parquet files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and
 /// `int32` widens to `int64`, `float` to `double`.

@@ -28,8 +28,10 @@ use self::pool::{EncodePool, OpenRowGroup};
 use super::encode::encoder::{ColumnEncoder, EncoderScratch};
 use super::encode::flat_encoder;
 use crate::array_bytes::array_bytes;
+use crate::duplicates::refuse_to_write_duplicates;
+use crate::options::WriteOptions;
+use crate::sink::{Sink, Written};
 use crate::whole_days::odd_date;
-use crate::{Sink, WriteOptions, Written, refuse_to_write_duplicates};
 
 /// Limit of rows that go to an encoder together.
 const SLICE_ROWS: usize = 65_536;

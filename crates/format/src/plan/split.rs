@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use lakerace_io::RequestPlan;
 
-use crate::{FilePlan, ReadPlan};
+use crate::plan::{FilePlan, ReadPlan};
 
 /// See [`ReadPlan::split`]. Tasks are runs of units in the plan's order, so that joining the tasks' rows in order gives
 /// the rows of the plan.

@@ -13,9 +13,9 @@ use super::kernels::{internal, kernel};
 use super::literal::unit_ns;
 use super::operand::RowOperand;
 use super::value::{NativeInteger, for_integer_type, is_binary, is_text};
+use crate::expr::{ArithmeticOp, CompareOp};
 use crate::schema_text::print_type;
 use crate::utc::in_utc;
-use crate::{ArithmeticOp, CompareOp};
 
 /// `left op right`. Types were checked when the filter was bound.
 pub(super) fn arithmetic(op: ArithmeticOp, left: &RowOperand, right: &RowOperand) -> Result<RowOperand> {

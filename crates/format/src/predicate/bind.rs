@@ -18,9 +18,9 @@ use super::node::{ConditionNode, RowScalar};
 use super::time::{DAY_NS, parse_time, parse_timestamp};
 use super::value::{Value, is_binary, is_text, plain_type};
 use super::{ColumnRef, evaluate};
+use crate::expr::{ArithmeticOp, CompareOp, Expr, Literal};
 use crate::schema_text::print_type;
 use crate::suggestions::column_not_found;
-use crate::{ArithmeticOp, CompareOp, Expr, Literal};
 
 /// Deeper nesting than any person writes; evaluation recurses as deep.
 const MAX_DEPTH: usize = 200;

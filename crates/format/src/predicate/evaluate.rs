@@ -21,7 +21,7 @@ use super::like::like;
 use super::node::{ConditionNode, RowScalar};
 use super::operand::RowOperand;
 use super::value::{Value, array_of, for_integer_type, is_binary, is_text, plain_type};
-use crate::CompareOp;
+use crate::expr::CompareOp;
 use crate::schema_text::print_type;
 
 /// Up to this number of values, IN compares with one after the other, vectorised.

@@ -1,7 +1,7 @@
 //! Comparisons by the kernels of Arrow.
 
 use super::operand::RowOperand;
-use crate::CompareOp;
+use crate::expr::CompareOp;
 use arrow::array::*;
 use arrow::compute::kernels::cmp;
 use arrow::error::ArrowError;

@@ -8,7 +8,7 @@ use arrow::datatypes::{ArrowPrimitiveType, DataType, TimeUnit, i256};
 use super::decimal::DecimalNumber;
 use super::time::{DAY_NS, parse_time, parse_timestamp};
 use super::value::{NativeInteger, Value, for_integer_type, is_binary, is_text, plain_type};
-use crate::Literal;
+use crate::expr::Literal;
 use crate::schema_text::print_type;
 use crate::uuids::uuid_bytes;
 

@@ -9,7 +9,7 @@ use super::ColumnRef;
 use super::call::FunctionCall;
 use super::like::LikePattern;
 use super::value::Value;
-use crate::{ArithmeticOp, CompareOp};
+use crate::expr::{ArithmeticOp, CompareOp};
 
 /// A condition.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::ColumnRef;
 use super::node::{ConditionNode, RowScalar};
 use super::value::{Value, is_text, plain_type};
-use crate::CompareOp;
+use crate::expr::CompareOp;
 
 /// The known bounds of a column of a set of rows. The default is: nothing.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -12,7 +12,7 @@ use lakerace_io::{Error, Result};
 use super::node::RowScalar;
 use super::value::plain_type;
 use super::{ColumnRef, bind, evaluate};
-use crate::Expr;
+use crate::expr::Expr;
 use crate::extension_types::mark_uuid;
 use crate::uuids::UUID_BYTES;
 

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type, Schema};
 use arrow::row::{RowConverter, SortField};
 use lakerace_io::{Error, Result};
 
-use crate::Expr;
+use crate::expr::Expr;
 use crate::predicate::{RowValue, plain_type};
 use crate::schema_text::print_type;
 

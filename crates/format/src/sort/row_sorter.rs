@@ -10,8 +10,9 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
 use super::spill::{self, SpillFile};
+use crate::exec::is_large_row;
 use crate::nested_types::contains_type;
-use crate::{is_large_row, with_own_texts};
+use crate::own_texts::with_own_texts;
 
 /// Rows of a batch that is given, or written to a run.
 const BATCH_ROWS: usize = 8192;

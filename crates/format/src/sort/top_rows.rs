@@ -6,7 +6,7 @@ use arrow::datatypes::Schema;
 use lakerace_io::{Error, Result};
 
 use super::row_sorter::{RowSorter, SortedBatches};
-use crate::with_own_texts;
+use crate::own_texts::with_own_texts;
 
 /// Bytes up to which part of a larger array is not copied.
 const LEAST_PART_BYTES: usize = 64 << 10;

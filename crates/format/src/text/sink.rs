@@ -11,9 +11,11 @@ use lakerace_io::{Error, Job, Output, Result};
 
 use super::{BYTE_ORDER_MARK, FileCompression, pool_options};
 use crate::array_bytes::array_bytes;
-use crate::uuids::has_uuids;
+use crate::exec::is_large_row;
+use crate::options::{Codec, Compression, WriteOptions};
+use crate::sink::{Narrowing, Sink, Written};
+use crate::uuids::{has_uuids, with_uuid_texts};
 use crate::zstd_contexts;
-use crate::{Codec, Compression, Narrowing, Sink, WriteOptions, Written, is_large_row, with_uuid_texts};
 
 /// Approximate size of the text of one piece of work. Compressed files get a member or frame for each, so it is not
 /// small.

@@ -11,7 +11,7 @@ use lakerace_io::{Error, Object, Result};
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
-use crate::FileFormat;
+use crate::file_format::FileFormat;
 
 /// Bytes of a request for the directory of an archive.
 const STEP_BYTES: u64 = 64 << 10;

@@ -1,11 +1,12 @@
 //! Checks of a connection's texts.
 
 use super::entry::ConnectionEntry;
+use crate::error::{Error, Result};
 use crate::path::split_scheme;
 use crate::store::error::unknown_option;
 use crate::store::kind::StoreKind;
+use crate::store::options::StorageOptions;
 use crate::store::settings::is_known_option;
-use crate::{Error, Result, StorageOptions};
 
 /// The scheme of SQLite, whose tables follow a `#`.
 const SQLITE: &str = "sqlite:";

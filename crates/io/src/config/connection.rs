@@ -7,11 +7,12 @@ use super::check::{check_options, check_url, is_sqlite};
 use super::entry::ConfigFile;
 use super::file::default_path;
 use super::variables::{Lookup, expand, expand_url};
+use crate::error::{Error, Result};
 use crate::nearest::nearest;
 use crate::path::split_scheme;
 use crate::store::foreign_options::{TranslatedOptions, is_same_option, translate};
 use crate::store::kind::StoreKind;
-use crate::{Error, Result, StorageOptions};
+use crate::store::options::StorageOptions;
 
 /// A connection whose variables have values. Its options may be secrets.
 #[derive(Clone, PartialEq, Eq, Hash)]

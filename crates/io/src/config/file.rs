@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::entry::ConfigFile;
 use super::parse::parse;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The variable with the path of the file. Empty: no file is read.
 pub const CONFIG_VARIABLE: &str = "LAKERACE_CONFIG";

@@ -8,12 +8,12 @@ use toml::de::{DeTable, DeValue};
 
 use super::check::{check_entry, is_name};
 use super::entry::{ConfigFile, ConfigText, ConnectionEntry, DefaultEntry};
+use crate::error::{Error, Result};
 use crate::nearest::nearest;
 use crate::option::{
     DURABILITY, EXTRA_BYTES_TOLERANCE, IO, LOG_FILE, LOG_FORMAT, MAX_REQUEST_SIZE, MAX_REQUESTS_IN_FLIGHT,
     MEMORY_LIMIT, MIN_SEEK_SIZE, OptionDefinition, PREFETCH_SIZE, QUIET, RETRY_TIME, THREADS, VERBOSE, ValueKind,
 };
-use crate::{Error, Result};
 
 /// Options that have defaults: limits and habits, which do not change what a command does.
 pub static WITH_DEFAULTS: [&OptionDefinition; 14] = [

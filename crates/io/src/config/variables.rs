@@ -4,7 +4,7 @@ use std::env::VarError;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Looks a variable up.
 pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Result<String, VarError>;

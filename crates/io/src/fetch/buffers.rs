@@ -12,8 +12,8 @@ use futures::StreamExt;
 use lakerace_exec::lock;
 use object_store::{GetResult, GetResultPayload};
 
+use crate::error::{Error, Result};
 use crate::store::error::store_error;
-use crate::{Error, Result};
 
 /// Buffers start at page borders: the kernel copies fastest there, and typed views of them are aligned.
 const ALIGNMENT: usize = 4096;

@@ -8,10 +8,12 @@ use std::time::Instant;
 use bytes::Bytes;
 use lakerace_exec::lock;
 
+use crate::error::{Error, Result};
 use crate::open_files::{FileIdentity, OpenedFile, ReadHandle, ReaderFiles};
+use crate::plan::Request;
 use crate::read_permit::ReadPermit;
 use crate::store::error as store_error;
-use crate::{Error, Object, Request, Result};
+use crate::store::object::Object;
 
 /// Bytes that the kernel reads ahead of a piece that came from the disk.
 const READ_AHEAD_BYTES: u64 = 16 << 20;

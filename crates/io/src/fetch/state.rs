@@ -9,9 +9,12 @@ use tokio::task::AbortHandle;
 
 use super::buffers::{BufferFiller, GrowingBuffer, PoolUser, fill_from_body};
 use super::local::LocalFiles;
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::plan::{Request, RequestPlan};
 use crate::profile::RequestStopwatch;
 use crate::store::error as store_error;
-use crate::{Error, Job, Object, Request, RequestPlan, Result};
+use crate::store::object::Object;
 
 /// Waiting threads are notified of arrived bytes in steps of this size.
 const PROGRESS_BYTES: usize = 256 << 10;

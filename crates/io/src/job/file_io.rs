@@ -1,7 +1,8 @@
 //! The way in which a job has written its files, and warnings for its user.
 
+use crate::file_io::FileIo;
+use crate::job::Job;
 use crate::option::ON_BAD_ROW;
-use crate::{FileIo, Job};
 
 impl Job {
     /// The way in which this job's files on this machine are written: the requested one, or its replacement. `None`

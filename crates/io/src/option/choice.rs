@@ -1,6 +1,6 @@
 //! Options whose values are a few names.
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A value with a name. The command, Python and Spark take the same names.
 pub trait Choice: Copy + PartialEq + 'static {

@@ -34,7 +34,7 @@ pub(super) enum DirectOutcome {
 impl UncachedFile {
     /// For a file that has `position` bytes, all of them written. The buffer takes approximately `most_bytes`, within
     /// its own limits.
-    pub(super) fn begin(position: u64, most_bytes: usize) -> crate::Result<Self> {
+    pub(super) fn begin(position: u64, most_bytes: usize) -> crate::error::Result<Self> {
         let buffer_bytes = most_bytes.clamp(BLOCK_BYTES, BUFFER_BYTES).next_multiple_of(BLOCK_BYTES);
         let head_bytes = (position.next_multiple_of(BLOCK_BYTES as u64) - position) as usize;
         Ok(Self { buffer: PooledBuffer::with_capacity(buffer_bytes)?, head_bytes, is_direct: false })

@@ -13,8 +13,9 @@ use rustix::fs::{CWD, RenameFlags};
 use super::hidden_name::{ENDING, MARK};
 use super::orphaned_files::hold;
 use super::permissions::KeptPermissions;
+use crate::error::Error;
+use crate::job::Job;
 use crate::open_files::{FileShares, open_or_make_room};
-use crate::{Error, Job};
 
 /// A new file that is not visible yet. If it is dropped before [`Self::publish`], it is removed, with the folders made
 /// for it.

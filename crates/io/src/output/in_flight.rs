@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use lakerace_exec::{SemaphorePermit, WeightedSemaphore};
 
-use crate::{Job, Result};
+use crate::error::Result;
+use crate::job::Job;
 
 /// Bounds the parts that are on their way to a store, of one [`Output`](crate::Output) or of several together: clones count as one.
 ///

@@ -15,10 +15,14 @@ use super::hidden_file::{HiddenFile, are_many_open};
 use super::orphaned_files::remove_orphaned_files;
 use super::uring::{self, Ring};
 use super::writer_thread::WriteBehind;
+use crate::error::{Error, Result};
+use crate::file_io::FileIo;
+use crate::job::Job;
+use crate::meter::RequestKind;
 use crate::open_files::FileShares;
 use crate::option::MODE;
 use crate::path::file_path;
-use crate::{Error, FileIo, Job, JobStore, RequestKind, Result};
+use crate::store::object::JobStore;
 
 /// Smaller writes are gathered to this size. A file that is not longer is written in one blocking write, for any
 /// requested way.

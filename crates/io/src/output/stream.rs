@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io::Write;
 
-use crate::{Job, Result};
+use crate::error::Result;
+use crate::job::Job;
 
 pub(super) struct OutputStream {
     writer: Box<dyn Write + Send>,

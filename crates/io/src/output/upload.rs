@@ -14,11 +14,12 @@ use tokio::task::AbortHandle;
 
 use super::IfExists;
 use super::in_flight::{InFlight, PartPermit};
+use crate::error::{Error, Result};
 use crate::job::block_with_grace;
 use crate::option::MODE;
 use crate::store::error::{is_transient, store_error};
+use crate::store::object::JobStore;
 use crate::store::wrap::if_absent;
-use crate::{Error, JobStore, Result};
 
 /// The first parts' size. S3 takes 5 MiB at least, and 10,000 parts at most.
 const PART_BYTES: usize = 8 << 20;

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-use crate::file_io::refused;
-use crate::{FileIo, Job, Result};
+use crate::error::Result;
+use crate::file_io::{FileIo, refused};
+use crate::job::Job;
 
 /// There is none.
 #[derive(Debug)]

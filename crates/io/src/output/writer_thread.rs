@@ -15,7 +15,9 @@ use lakerace_exec::{ConsumerItems, ConsumerThread, SemaphorePermit, WeightedSema
 
 use super::direct::{DirectOutcome, UncachedFile};
 use super::page_cache::CacheWay;
-use crate::{Error, Job, RequestKind, Result};
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::meter::RequestKind;
 
 /// Limit of files of this process that have such a thread: others are written by the encoding thread. Two files of a
 /// job, one that is ending and the next, or those of two jobs.

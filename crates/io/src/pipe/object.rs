@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::{Pipe, SpooledPipe};
-use crate::{Error, Job, JobStore, Object, Result, store};
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::store;
+use crate::store::object::{JobStore, Object};
 
 impl Pipe {
     /// The pipe as an object of unknown size that only [`Self::reader`] and [`Self::peek`] read.

@@ -13,7 +13,8 @@ use super::kind::{
     BuiltStore, ConditionalParts, StoreAddress, StoreAdvice, StoreClient, StoreIdentity, StoreKind, container_and_key,
 };
 use super::settings::{SettingsDraft, StoreSettings, refused_setting};
-use crate::{Error, RequestKind, Result};
+use crate::error::{Error, Result};
+use crate::meter::RequestKind;
 
 mod blobs;
 mod signer;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use object_store::aws::AwsCredential;
 
-use crate::Result;
+use crate::error::Result;
 
 /// A credential that signs a request to S3.
 #[derive(Clone)]

@@ -5,9 +5,10 @@ use object_store::Error as StoreError;
 use super::kind::{STORE_KINDS, StoreKind};
 use super::s3::S3;
 use super::wrap::RefusedAnswer;
+use crate::error::{Error, ErrorKind};
 use crate::nearest::nearest;
 use crate::option::{MODE, STORAGE_OPTION};
-use crate::{ALLOW_FOREIGN_PATHS, Error, ErrorKind, RETRY_TIME_OPTION};
+use crate::store::options::{ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION};
 
 /// The error of a request to `place` (a URL or path without credentials).
 pub fn store_error(error: StoreError, place: &str) -> Error {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::kind::StoreKind;
+use crate::error::{Error, Result};
 use crate::option::{MAX_REQUESTS_IN_FLIGHT, MIN_SEEK_SIZE, RETRY_TIME};
-use crate::{Error, Result};
 
 /// The storage option with the time within which failed requests are repeated, such as `60s` (the default), `5m` or `0s`.
 pub const RETRY_TIME_OPTION: &str = "retry_time";

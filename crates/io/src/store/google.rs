@@ -8,7 +8,8 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use super::foreign_options::{ForeignOption, TranslatedOptions};
 use super::kind::{BuiltStore, ConditionalParts, StoreAddress, StoreAdvice, StoreClient, StoreIdentity, StoreKind};
 use super::settings::{SettingsDraft, StoreSettings, refused_setting};
-use crate::{RequestKind, Result};
+use crate::error::Result;
+use crate::meter::RequestKind;
 
 /// Buckets of Google Cloud Storage, by its XML interface.
 pub(crate) static GOOGLE: StoreKind = StoreKind {

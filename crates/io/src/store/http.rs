@@ -14,7 +14,8 @@ pub(crate) use self::spooling::SpoolingStore;
 use super::foreign_options::ForeignOption;
 use super::kind::{BuiltStore, ConditionalParts, StoreAddress, StoreAdvice, StoreClient, StoreIdentity, StoreKind};
 use super::settings::{StoreSettings, refused_setting};
-use crate::{Error, RequestKind, Result};
+use crate::error::{Error, Result};
+use crate::meter::RequestKind;
 
 mod answer;
 mod files;

@@ -13,8 +13,9 @@ use super::foreign_options::{ForeignOption, TranslatedOptions};
 use super::settings::{SettingsDraft, StoreSettings};
 use super::wrap::AttemptConnector;
 use super::{azure, google, http, s3};
+use crate::error::{Error, Result};
+use crate::meter::RequestKind;
 use crate::option::STORAGE_OPTION;
-use crate::{Error, RequestKind, Result};
 
 /// All kinds of remote stores.
 pub(crate) static STORE_KINDS: [&StoreKind; 4] = [&s3::S3, &google::GOOGLE, &azure::AZURE, &http::HTTP];

@@ -22,11 +22,12 @@ use object_store::{
 };
 
 use super::object_info::ObjectInfo;
+use crate::error::Result as OwnResult;
+use crate::job::Job;
 use crate::open_files::{FileIdentity, open_or_make_room};
 use crate::output::hidden_file::{HiddenFile, is_hidden_name, make_folders, rename_if_absent};
 use crate::path::file_path;
 use crate::read_permit::ReadPermit;
-use crate::{Job, Result as OwnResult};
 
 /// See the [module](self).
 #[derive(Debug, Clone)]

@@ -10,8 +10,11 @@ use object_store::path::Path;
 
 use super::error::store_error;
 use super::local::{LocalEntry, location_of, not_a_file, read_folder};
+use crate::error::{Error, Result};
+use crate::meter::RequestKind;
 use crate::path::file_path;
-use crate::{Error, JobStore, ObjectInfo, RequestKind, Result};
+use crate::store::object::JobStore;
+use crate::store::object_info::ObjectInfo;
 
 impl JobStore {
     /// Lists like [`Self::list_unless`], for reading: links to folders are followed, each of them once, except for

@@ -14,13 +14,16 @@ use super::error::{is_not_partial, is_range_after_end, is_range_not_satisfiable,
 use super::kind::{ConditionalParts, RemoteStore, StoreKind};
 use super::local::{open_file, orphaned_files};
 use super::object_info::ObjectInfo;
+use crate::error::{Error, Result};
 use crate::fetch::buffers::{PooledBuffer, collect_body};
-use crate::job::block_with_grace;
+use crate::job::{Job, block_with_grace};
+use crate::meter::RequestKind;
 use crate::open_files::{FileIdentity, OpenedFile};
 use crate::path::file_path;
+use crate::pipe::Pipe;
+use crate::plan::PathProfile;
 use crate::profile::RequestStopwatch;
 use crate::read_permit::ReadPermit;
-use crate::{Error, Job, PathProfile, Pipe, RequestKind, Result};
 
 /// Characters of a name that a URL has encoded.
 const URL_PATH: &AsciiSet =

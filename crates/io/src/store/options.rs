@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::credentials::Credentials;
 pub use super::foreign_options::RETRY_TIME_OPTION;
 use super::foreign_options::translate_common;
+use crate::error::{Error, Result};
 use crate::option::RETRY_TIME;
-use crate::{Error, Result};
 
 /// Settings of stores by name. They win over the variables of the environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

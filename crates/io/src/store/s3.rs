@@ -7,7 +7,8 @@ use object_store::client::HttpRequest;
 
 use super::kind::{BuiltStore, ConditionalParts, StoreAddress, StoreAdvice, StoreClient, StoreIdentity, StoreKind};
 use super::settings::{StoreSettings, protects_bodies, refused_setting};
-use crate::{RequestKind, Result};
+use crate::error::Result;
+use crate::meter::RequestKind;
 
 mod chain;
 mod expiring;

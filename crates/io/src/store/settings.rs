@@ -10,8 +10,9 @@ use super::credentials::Credentials;
 use super::error::unknown_option;
 use super::foreign_options::{is_common_option, is_same_option, translate};
 use super::kind::{STORE_KINDS, StoreKind};
+use crate::error::{Error, Result};
 use crate::option::STORAGE_OPTION;
-use crate::{ALLOW_FOREIGN_PATHS, Error, RETRY_TIME_OPTION, Result, StorageOptions};
+use crate::store::options::{ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION, StorageOptions};
 
 /// Settings by the names of `object_store`. Those of the options win over the environment's.
 #[derive(Clone, PartialEq, Eq, Hash)]

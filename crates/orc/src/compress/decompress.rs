@@ -5,7 +5,7 @@ use std::io::Read;
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::{CHUNK_HEADER, Codec, chunk_header, lzo};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The assumed ratio of output to input where the codec doesn't store the length of the output.
 const GUESSED_RATIO: usize = 4;

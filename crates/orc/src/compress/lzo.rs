@@ -4,7 +4,7 @@
 //! followed by up to three literals. The meaning of the instructions below 16 depends on the number of literals before
 //! them.
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 struct CompressedSource<'a> {
     bytes: &'a [u8],

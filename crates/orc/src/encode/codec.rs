@@ -3,7 +3,7 @@
 use flate2::{Compress, FlushCompress, Status};
 
 use crate::compress::Codec;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Bytes of the header in front of each compressed block: its length, and whether it is stored uncompressed.
 pub(crate) const HEADER_LEN: usize = 3;

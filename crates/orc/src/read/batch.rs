@@ -13,8 +13,8 @@ use super::options::ReadOptions;
 use super::stripe::{Stripe, StripeRead, StripeSection};
 use super::zone::WriterZone;
 use crate::compress::Decompressor;
+use crate::error::{Error, Result};
 use crate::schema::{OrcKind, OrcType};
-use crate::{Error, Result};
 
 /// The batches of some rows of a stripe, one after the other; ends after the first error.
 pub struct BatchReader {

@@ -29,8 +29,8 @@ use super::calendar::from_julian;
 use super::input::{StreamInput, short};
 use super::ints::{IntReader, NarrowInteger};
 use super::rle_byte::{BitReader, ByteRuns};
+use crate::error::{Error, Result};
 use crate::proto::StreamKind;
-use crate::{Error, Result};
 
 /// A column and those below it.
 pub(super) struct SubtreeReader {

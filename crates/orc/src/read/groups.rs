@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::index::{IndexPosition, MAX_ROW_GROUPS, split_positions, stream_end};
 use super::stripe::{Range, StreamPart, StreamPlace, Stripe, StripeRead, StripeSection};
 use crate::compress::Codec;
+use crate::error::{Error, Result};
 use crate::proto::StreamKind;
 use crate::schema::{OrcKind, OrcType};
-use crate::{Error, Result};
 
 /// The starts of row groups in the streams of each column.
 type Positions = HashMap<u32, HashMap<i32, Vec<IndexPosition>>>;

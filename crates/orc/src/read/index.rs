@@ -6,8 +6,8 @@ use super::bloom::BloomFilter;
 use super::rle_v2::MAX_RUN_BYTES;
 use super::wire;
 use crate::compress::CHUNK_HEADER;
+use crate::error::{Error, Result};
 use crate::proto::{self, StreamKind};
-use crate::{Error, Result};
 
 /// The start of a row group in a stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 use crate::compress::{CHUNK_HEADER, Codec, Decompressor, chunk_header};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The decompressor that the streams of a stripe share: one of them decompresses at a time.
 pub(crate) type SharedDecompressor = Arc<Mutex<Decompressor>>;

@@ -4,7 +4,7 @@ use super::STEP;
 use super::input::StreamInput;
 use super::rle_v1::IntsV1;
 use super::rle_v2::IntsV2;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A stream of integers.
 pub(crate) enum IntReader {

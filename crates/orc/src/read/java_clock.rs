@@ -4,7 +4,7 @@
 use super::calendar::from_julian;
 use super::writer_kind::WriterSoftware;
 use super::zone::{JAVA_FIRST_SECOND, WriterZone};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The end of 2019: Spark's own tables date from that time. Some zones have changed their standard time since.
 const YEAR_END: i64 = 1_577_836_799;

@@ -1,7 +1,7 @@
 //! Which columns are read.
 
+use crate::error::{Error, Result};
 use crate::schema::{OrcKind, OrcType};
-use crate::{Error, Result};
 
 /// A set of columns of a file's type tree. A column includes all columns below it and all that contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::calendar::to_julian;
 use super::java_clock::JavaClock;
 use super::writer_kind::WriterSoftware;
 use super::zone::WriterZone;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 const DAY_SECONDS: i64 = 86_400;
 /// Before it, Java's clocks and calendars are others than today's.

@@ -3,7 +3,7 @@
 use arrow::buffer::{BooleanBuffer, Buffer};
 
 use super::input::StreamInput;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The longest run: its header and 128 literals.
 const MAX_RUN_BYTES: usize = 129;

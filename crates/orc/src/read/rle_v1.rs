@@ -2,7 +2,7 @@
 
 use super::input::StreamInput;
 use super::varint::{varint, zigzag};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The longest run: its header and 128 varints of ten bytes.
 const MAX_RUN_BYTES: usize = 1 + 128 * 10;

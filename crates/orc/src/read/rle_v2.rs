@@ -3,8 +3,8 @@
 use super::input::StreamInput;
 use super::unpack::unpack;
 use super::varint::{varint, zigzag};
+use crate::error::{Error, Result};
 use crate::widths::{closest_width, packed_bytes, width_of_code};
-use crate::{Error, Result};
 
 /// The most values that a run has.
 const MAX_RUN: usize = 512;

@@ -8,8 +8,9 @@ use super::java_clock::FIRST_AGREED_SECOND;
 use super::tail::FileTail;
 use super::wire;
 use super::writer_kind::WriterSoftware;
+use crate::error::{Error, Result};
+use crate::proto;
 use crate::schema::{OrcKind, OrcType};
-use crate::{Error, Result, proto};
 
 /// The version of Java's writer that repaired the statistics of strings (HIVE-8732).
 const STRINGS_REPAIRED: u32 = 1;

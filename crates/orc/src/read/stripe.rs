@@ -10,9 +10,9 @@ use super::projection::Projection;
 use super::tail::{FileTail, MAX_FOOTER_BYTES, StripeInfo};
 use super::{bloom, wire};
 use crate::compress::Decompressor;
+use crate::error::{Error, Result};
 use crate::proto::{self, EncodingKind, StreamKind};
 use crate::schema::OrcType;
-use crate::{Error, Result};
 
 /// A range of bytes of the file that is needed, and its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use super::reader_clock::ReaderClock;
 use super::wire;
 use super::writer_kind::WriterSoftware;
 use crate::compress::{Codec, DEFAULT_BLOCK_SIZE, Decompressor, MAX_BLOCK_SIZE};
+use crate::error::{Error, Result};
 use crate::proto::{self, CalendarKind};
 use crate::schema::{MAX_COLUMNS, OrcType};
-use crate::{Error, Result};
 
 /// The bytes at the start of every file and at the end of its postscript.
 pub const MAGIC: &[u8; 3] = b"ORC";

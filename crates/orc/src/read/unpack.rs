@@ -1,7 +1,7 @@
 //! Bit-packed integers: values of one width, the most significant bit first, after each other without gaps.
 
+use crate::error::{Error, Result};
 use crate::widths::packed_bytes;
-use crate::{Error, Result};
 
 /// Unpacks unsigned values of `width` bits to the whole of `out`, as the bits of signed ones; `bytes` holds [`packed_bytes`] at least, and may hold more.
 pub(crate) fn unpack(bytes: &[u8], width: u32, out: &mut [i64]) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Integers of varying length: seven bits a byte, the least significant first, the eighth bit set where more follow.
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A varint of up to 64 bits at the beginning of `bytes`, and its length.
 #[inline]

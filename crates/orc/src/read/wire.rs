@@ -1,7 +1,7 @@
 //! Protobuf messages before they are decoded: how many fields there are, so that counts are checked before memory is taken.
 
 use super::varint::varint;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Calls `each` with the tag and place (from, to) of every field that has a length, and skips the others.
 pub(crate) fn fields(bytes: &[u8], mut each: impl FnMut(u64, (usize, usize)) -> Result<()>) -> Result<()> {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::writer_kind::WriterSoftware;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Seconds from 1970 to 2015 in UTC: timestamps are counted from there.
 pub(crate) const BASE_SECONDS: i64 = 1_420_070_400;

@@ -3,10 +3,10 @@
 use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::filter;
 
+use crate::error::{Error, Result};
 use crate::proto::StreamKind;
 use crate::write::stream::{StreamCoding, StreamWriter};
 use crate::write::values::{ValueStreams, ValueTarget, WrittenRows};
-use crate::{Error, Result};
 
 /// A column of booleans.
 pub(crate) struct BooleanWriter;

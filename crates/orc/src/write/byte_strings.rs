@@ -4,10 +4,11 @@ use arrow::array::{ArrayRef, AsArray, ByteView};
 use arrow::datatypes::{ArrowNativeType, BinaryType, LargeBinaryType, LargeUtf8Type, Utf8Type};
 use arrow::datatypes::{BinaryViewType, ByteArrayType, ByteViewType, DataType, StringViewType};
 
+use crate::error::{Error, Result};
+use crate::prefetch;
 use crate::proto::StreamKind;
 use crate::write::stream::{StreamCoding, StreamWriter};
 use crate::write::values::{ValueStreams, ValueTarget, WrittenRows};
-use crate::{Error, Result, prefetch};
 
 /// The longest string that is stored in its view, in bytes.
 const INLINE: u32 = 12;

@@ -5,6 +5,7 @@ use arrow::datatypes::{Float32Type, Float64Type};
 use prost::Message;
 
 use crate::encode::codec::BlockCompressor;
+use crate::error::{Error, Result};
 use crate::proto::{self, EncodingKind, StreamKind};
 use crate::schema::{OrcKind, OrcType};
 use crate::write::bloom::BloomWriter;
@@ -21,7 +22,6 @@ use crate::write::stream::{FinishedStream, StreamCoding, StreamWriter};
 use crate::write::texts::TextWriter;
 use crate::write::timestamps::TimestampValues;
 use crate::write::values::{GroupDigest, ValueStreams, ValueTarget, WrittenRows};
-use crate::{Error, Result};
 
 /// A column that is being written.
 pub(crate) struct ColumnWriter {

@@ -5,11 +5,11 @@ use arrow::datatypes::{DataType, Decimal32Type, Decimal64Type, Decimal128Type, i
 
 use crate::encode::codec::BlockCompressor;
 use crate::encode::{int_rle, varint};
+use crate::error::{Error, Result};
 use crate::proto::StreamKind;
 use crate::write::statistics::decimal_text;
 use crate::write::stream::{StreamCoding, StreamWriter};
 use crate::write::values::{GroupDigest, ValueStreams, ValueTarget, WrittenRows};
-use crate::{Error, Result};
 
 /// Decimals of at most this precision fit 64 bits.
 const NARROW: u8 = 18;

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use prost::Message;
 
-use crate::Result;
 use crate::encode::codec::BlockCompressor;
+use crate::error::Result;
 use crate::proto::{self, StreamKind};
 use crate::schema::OrcType;
 use crate::write::WrittenParts;

@@ -3,7 +3,7 @@
 use arrow::array::{ArrayRef, ArrowPrimitiveType};
 use arrow::datatypes::{Float32Type, Float64Type};
 
-use crate::Result;
+use crate::error::Result;
 use crate::proto::StreamKind;
 use crate::write::stream::{StreamCoding, StreamWriter};
 use crate::write::values::{ValueStreams, ValueTarget, WrittenRows};

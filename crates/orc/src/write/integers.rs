@@ -5,10 +5,10 @@ use arrow::datatypes::{
     DataType, Date32Type, Date64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
 };
 
+use crate::error::{Error, Result};
 use crate::proto::StreamKind;
 use crate::write::stream::{StreamCoding, StreamWriter};
 use crate::write::values::{ValueStreams, ValueTarget, WrittenRows};
-use crate::{Error, Result};
 
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;

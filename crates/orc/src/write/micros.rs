@@ -6,10 +6,10 @@ use arrow::datatypes::{
     TimestampNanosecondType, TimestampSecondType,
 };
 
+use crate::error::{Error, Result};
 use crate::proto::StreamKind;
 use crate::write::stream::{StreamCoding, StreamWriter};
 use crate::write::values::{ValueStreams, ValueTarget, WrittenRows};
-use crate::{Error, Result};
 
 /// Microseconds of a second.
 const MICROS: i64 = 1_000_000;

@@ -5,10 +5,10 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter;
 use arrow::datatypes::{ArrowNativeType, DataType};
 
+use crate::error::{Error, Result};
 use crate::proto::StreamKind;
 use crate::write::stream::{StreamCoding, StreamWriter};
 use crate::write::values::{ValueStreams, ValueTarget, WrittenRows};
-use crate::{Error, Result};
 
 /// Lists, and maps as lists of keys and of values.
 pub(crate) struct ListValues;

@@ -2,7 +2,7 @@
 
 use crate::compress::Codec;
 use crate::encode::codec::{BlockCompressor, MAX_BLOCK};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Options of a [`Writer`](super::Writer).
 ///

@@ -1,9 +1,9 @@
 //! A stream of a column: values that wait to be encoded, bytes cut into compressed blocks, and the starts of row groups.
 
-use crate::Result;
 use crate::encode::booleans::BitCollector;
 use crate::encode::codec::BlockCompressor;
 use crate::encode::{byte_rle, int_rle};
+use crate::error::Result;
 use crate::proto::StreamKind;
 
 /// Numbers that wait are encoded at this count even if the row group continues, so that lists of many items do not fill the

@@ -6,12 +6,12 @@ use arrow::compute::cast;
 
 use crate::encode::codec::BlockCompressor;
 use crate::encode::dictionary::DistinctStrings;
+use crate::error::{Error, Result};
 use crate::proto::StreamKind;
 use crate::write::byte_strings::{self, for_each};
 use crate::write::options::WriterOptions;
 use crate::write::stream::{StreamCoding, StreamWriter};
 use crate::write::values::{GroupDigest, ValueStreams, ValueTarget, WrittenRows};
-use crate::{Error, Result};
 
 /// A column whose share of distinct values is below this part of the threshold certainly gets its dictionary: its
 /// numbers are encoded immediately rather than kept until the stripe ends.

@@ -7,11 +7,11 @@ use arrow::datatypes::{
 };
 
 use crate::encode::nanos;
+use crate::error::{Error, Result};
 use crate::proto::StreamKind;
 use crate::write::statistics::Instant;
 use crate::write::stream::{StreamCoding, StreamWriter};
 use crate::write::values::{ValueStreams, ValueTarget, WrittenRows};
-use crate::{Error, Result};
 
 /// Seconds from 1970 to 2015, in UTC, which is the zone that the writer states.
 const BASE: i64 = 1_420_070_400;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
 
+use crate::error::{Error, Result};
 use crate::schema::MAX_DECIMAL_PRECISION;
-use crate::{Error, Result};
 
 /// The schema with every type replaced by the one that ORC holds its values in.
 ///

@@ -4,11 +4,11 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use arrow::buffer::NullBuffer;
 
 use crate::encode::codec::BlockCompressor;
+use crate::error::{Error, Result};
 use crate::skipped_days::TimeScale;
 use crate::write::bloom::BloomWriter;
 use crate::write::statistics::{Instant, Statistics};
 use crate::write::stream::StreamWriter;
-use crate::{Error, Result};
 
 /// The values of one column, nulls left out. Its streams are the column's, which ends their row groups and compresses them.
 pub(crate) trait ValueStreams: Send {

@@ -9,7 +9,7 @@ use lakerace_io::option::{SORT_BY, WHERE, ZORDER};
 use lakerace_io::{Error, Result};
 
 use super::{CompactOptions, Layout};
-use crate::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
 
 /// Files of one partition that are rewritten together.

@@ -6,8 +6,9 @@ use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
 use super::bins::FileBin;
+use crate::deletion_vector;
 use crate::snapshot::files::TableFile;
-use crate::{Table, deletion_vector};
+use crate::table::Table;
 
 /// The rows of a group's new files that have been hidden in its old ones since they were read. `now` has the table's
 /// files. `None` where the new files can't follow: an old one is gone, or shows rows again.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use lakerace_io::object_store::path::{Path, PathPart};
 use lakerace_io::{Error, Result};
 
-use crate::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
 
 /// Keys that an answer to LIST has at most.

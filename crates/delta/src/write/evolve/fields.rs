@@ -9,7 +9,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
 use super::{Evolve, MAX_COLUMN_ID};
-use crate::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::write::new_table::check_name;
 use crate::write::strict::{pair, refuse_duplicates};
 use crate::write::types::{DESCRIBING, table_type};

@@ -10,8 +10,8 @@ use lakerace_io::{Error, ErrorKind, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::Named;
+use crate::index::{IndexEntry, Segment};
 use crate::sqlite_error::from_rusqlite;
-use crate::{IndexEntry, Segment};
 
 pub(super) const TABLE: &str = "CREATE TABLE names (name BLOB PRIMARY KEY, size INTEGER NOT NULL, mtime_ms INTEGER NOT NULL, \
     encoding TEXT NOT NULL, checksum INTEGER NOT NULL, metadata TEXT, segments BLOB NOT NULL) WITHOUT ROWID";

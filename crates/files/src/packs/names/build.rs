@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use super::base::{DELETE, INSERT, NamesFile, TABLE, stored_segments};
 use super::cache::NamesDraft;
 use super::{CHANGED_NAMES, Changes, NameCache, StoreNames, VersionId};
-use crate::IndexEntry;
+use crate::index::IndexEntry;
 use crate::sqlite_error::from_rusqlite;
 
 /// Builds names from existing ones and their changes.

@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 
 use super::VersionId;
 use super::base::{FileOwner, NamesFile};
-use crate::Options;
+use crate::options::Options;
 
 /// The variable that names the folder of caches.
 const VARIABLE: &str = "LAKERACE_CACHE_DIR";

@@ -16,9 +16,10 @@ use crate::excel::cell_arrays::{BadValue, BadValues, CellFault};
 use crate::excel::cells::{CellValue, is_inexact_integer};
 use crate::excel::column_values::{ColumnToRead, ColumnTypeOrigin, column_array};
 use crate::excel::sheet::{SheetOptions, SheetTable};
+use crate::input::Constants;
+use crate::options::OnBadRow;
 use crate::schema_text::{print_type, quoted_name};
 use crate::sequential_files::SequentialFile;
-use crate::{Constants, OnBadRow};
 
 /// Rows in a batch, where no other number is given.
 const BATCH_ROWS: usize = 65_536;

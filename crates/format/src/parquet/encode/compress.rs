@@ -4,7 +4,7 @@ use lakerace_io::{Error, Result};
 use parquet::basic::{self, BrotliLevel, GzipLevel, ZstdLevel};
 
 use super::literals::PageBody;
-use crate::{Codec, Compression};
+use crate::options::{Codec, Compression};
 
 /// Level 1 costs a third of level 3's time for a few percent more bytes, and is the level of other writers.
 const ZSTD_LEVEL: i32 = 1;

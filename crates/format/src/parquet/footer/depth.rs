@@ -1,7 +1,7 @@
 //! The depth of nesting of a footer's schema, checked before any recursive function uses it.
 
 use super::mend::{FooterMender, wire};
-use crate::MAX_NESTING;
+use crate::nesting::MAX_NESTING;
 
 /// Groups within one another at most: a list has two of them, and a map as well.
 const GROUPS_AT_MOST: usize = 2 * MAX_NESTING + 2;

@@ -7,10 +7,9 @@ use super::column_source::ColumnSource;
 use super::flat_reader::FlatReader;
 use super::nested_reader::NestedReader;
 use super::old_dates::OldDates;
-use crate::FindBy;
-use crate::conform::conform;
-use crate::conform::widen;
+use crate::conform::{conform, widen};
 use crate::exec::{ColumnReader, RowMask};
+use crate::field_positions::FindBy;
 use crate::projection::narrow;
 use crate::table_schema::TablePart;
 

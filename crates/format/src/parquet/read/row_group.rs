@@ -13,8 +13,9 @@ use crate::columns::ReadColumns;
 use crate::exec::{BATCH_BYTES, is_large_row};
 use crate::files::files_of_plan;
 use crate::parquet::source::ParquetSource;
+use crate::plan::{ReadPlan, ReadRequest};
 use crate::predicate::{ColumnRef, ColumnStatistics};
-use crate::{Batches, ReadPlan, ReadRequest};
+use crate::source::Batches;
 
 /// Minimum of rows in a batch, unless rows are large, because each batch has separate buffers; then the maximum.
 const LEAST_BATCH_ROWS: usize = 64;

@@ -13,11 +13,11 @@ use parquet::schema::types::SchemaDescPtr;
 
 use crate::extension_types::has_uuid_values;
 use crate::nested_types::{contains_type, inner_fields, map_inner_fields};
+use crate::options::{Codec, Compression, WriteOptions};
 use crate::parquet::encode::block::BlockPool;
 use crate::parquet::encode::compress::parquet_codec;
 use crate::parquet::logical_types::with_logical_types;
 use crate::uuids::UUID_BYTES;
-use crate::{Codec, Compression, WriteOptions};
 
 /// Rows in a row group unless options say otherwise: 2^20, as other writers do.
 const ROW_GROUP_ROWS: usize = 1 << 20;

@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, Schema,
 use lakerace_io::{Error, Result};
 
 use super::{ComparisonClass, PredicateBinder, class, class_of, fold, words};
+use crate::expr::{Expr, Literal, ScalarFunction};
 use crate::extension_types::has_uuid_values;
 use crate::predicate::arithmetic::arithmetic;
 use crate::predicate::call::FunctionCall;
@@ -20,7 +21,6 @@ use crate::predicate::time::DAY_NS;
 use crate::predicate::value::{is_text, plain_type};
 use crate::schema_text::UUID;
 use crate::uuids::UUID_BYTES;
-use crate::{Expr, Literal, ScalarFunction};
 
 /// The next step for bytes of one size, which are no text.
 const BYTES_ADVICE: &str = "compare it as a whole, with bytes such as X'00FF' or the text of a UUID";

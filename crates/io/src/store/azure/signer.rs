@@ -6,7 +6,7 @@ use http::header::AUTHORIZATION;
 use object_store::azure::{AzureAccessKey, AzureAuthorizer, AzureCredential};
 use object_store::client::HttpRequest;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The key of an account. It signs conditions, which tokens do not.
 pub(crate) struct AzureSigner {

@@ -7,7 +7,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, LAST_M
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The headers of an answer, checked.
 #[derive(Debug)]

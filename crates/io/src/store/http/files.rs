@@ -18,7 +18,7 @@ use url::Url;
 
 use super::HTTP;
 use super::answer::{FileAnswer, wrong};
-use crate::Error;
+use crate::error::Error;
 
 /// Redirects that are followed for one file.
 const MOST_REDIRECTS: usize = 10;

@@ -19,7 +19,7 @@ use object_store::{
 };
 
 use super::files::{WholeFile, expected, ours};
-use crate::Error;
+use crate::error::Error;
 
 /// Time without a byte after which a download has broken off.
 const STALL: Duration = Duration::from_secs(20);

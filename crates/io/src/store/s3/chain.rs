@@ -1,6 +1,6 @@
 //! The sources of S3's credentials, in the order of Amazon's own tools.
 
-use crate::Result;
+use crate::error::Result;
 use crate::store::error::no_credentials;
 use crate::store::foreign_options::TranslatedOptions;
 use crate::store::settings::{SettingsDraft, StoreSettings};

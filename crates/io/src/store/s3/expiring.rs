@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use lakerace_exec::lock;
 
-use crate::{Credential, Result};
+use crate::error::Result;
+use crate::store::credentials::Credential;
 
 /// Credentials are requested again this long before they expire.
 const EARLY: Duration = Duration::from_secs(5 * 60);

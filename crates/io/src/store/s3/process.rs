@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 
 use super::expiring::ExpiringCredential;
-use crate::store::credentials::CredentialSource;
-use crate::{Credential, Error, Result};
+use crate::error::{Error, Result};
+use crate::store::credentials::{Credential, CredentialSource};
 
 /// A program, and its last output.
 pub(super) struct ProcessSource {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::sso::{SsoSource, SsoToken};
+use crate::error::{Error, Result};
 use crate::store::credentials::Credentials;
 use crate::store::s3::process::ProcessSource;
-use crate::{Error, Result};
 
 /// The entries of a profile that say where the store is, with our names.
 const PLACES: [(&str, &str); 2] = [("region", "aws_region"), ("endpoint_url", "aws_endpoint_url")];

@@ -7,7 +7,7 @@ use object_store::aws::AmazonS3ConfigKey;
 use object_store::client::{HttpConnector, HttpRequest, HttpRequestBody};
 
 use super::{StoreClient, config_key};
-use crate::Result;
+use crate::error::Result;
 use crate::store::kind::{RegionSource, StoreRegion};
 use crate::store::settings::StoreSettings;
 use crate::store::wrap::{RefusedAnswer, bucket_region};

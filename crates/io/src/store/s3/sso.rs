@@ -13,9 +13,9 @@ use serde::Deserialize;
 
 use super::expiring::ExpiringCredential;
 use super::process::time;
-use crate::store::credentials::CredentialSource;
+use crate::error::{Error, Result};
+use crate::store::credentials::{Credential, CredentialSource};
 use crate::store::wrap::NoRedirectConnector;
-use crate::{Credential, Error, Result};
 
 /// The settings of a profile for single sign-on.
 #[derive(Debug, Clone)]

@@ -18,8 +18,8 @@ use object_store::{
 
 use super::no_redirect::NoRedirectConnector;
 use super::request_log::RequestLog;
+use crate::meter::{Meter, RequestKind};
 use crate::store::kind::StoreKind;
-use crate::{Meter, RequestKind};
 
 tokio::task_local! {
     /// The meter of the job for which a request is being made. It is set around every poll of a metered store's futures

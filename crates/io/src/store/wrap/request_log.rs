@@ -4,8 +4,7 @@ use std::time::Instant;
 
 use object_store::client::{HttpError, HttpRequest, HttpResponse};
 
-use crate::RequestKind;
-use crate::meter::REQUESTS;
+use crate::meter::{REQUESTS, RequestKind};
 
 /// The target of the events of retries.
 pub(super) const RETRIES: &str = "lakerace_io::retries";

@@ -17,9 +17,9 @@ use super::nested::{ListReader, MapReader, StructReader, UnionReader};
 use super::text::{DictionaryText, DictionaryViews, DirectText};
 use super::time::TimestampReader;
 use super::{ReaderValues, SubtreeReader, in_stream};
+use crate::error::{Error, Result};
 use crate::proto::{EncodingKind, StreamKind};
 use crate::schema::{OrcKind, OrcType};
-use crate::{Error, Result};
 
 /// The parts that the columns of a section are made from.
 pub(in super::super) struct SectionBuilder<'a> {

@@ -9,8 +9,8 @@ use super::super::input::{StreamInput, short};
 use super::super::ints::IntReader;
 use super::super::varint::{STOP, gather, varint128, zigzag, zigzag128};
 use super::{STEP, in_stream, spread};
+use crate::error::{Error, Result};
 use crate::proto::StreamKind;
-use crate::{Error, Result};
 
 /// More bytes than any varint of 128 bits has.
 const LONGEST: usize = 20;

@@ -7,7 +7,7 @@ use arrow::datatypes::TimeUnit;
 use super::super::ints::IntReader;
 use super::in_stream;
 use super::time::{in_unit, misfit};
-use crate::Result;
+use crate::error::Result;
 use crate::proto::StreamKind;
 
 const PER_SECOND: i64 = 1_000_000;

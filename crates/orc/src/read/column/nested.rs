@@ -11,8 +11,8 @@ use super::super::MAX_BATCH_ITEMS;
 use super::super::ints::IntReader;
 use super::super::rle_byte::ByteRuns;
 use super::{STEP, SubtreeReader, in_stream, spread};
+use crate::error::{Error, Result};
 use crate::proto::StreamKind;
-use crate::{Error, Result};
 
 pub(super) struct ListReader {
     pub(super) id: u32,

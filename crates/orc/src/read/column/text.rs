@@ -9,8 +9,8 @@ use super::super::input::{StreamInput, short};
 use super::super::ints::IntReader;
 use super::super::{MAX_BATCH_TEXT, MAX_DICTIONARY};
 use super::{in_stream, spread};
+use crate::error::{Error, Result};
 use crate::proto::StreamKind;
-use crate::{Error, Result};
 
 /// Values after each other, with their lengths. Arrays view the decompressed chunks themselves.
 pub(super) struct DirectText {

@@ -15,8 +15,8 @@ use super::super::ints::IntReader;
 use super::super::reader_clock::ReaderClock;
 use super::super::zone::WriterZone;
 use super::{in_stream, spread};
+use crate::error::{Error, Result};
 use crate::proto::StreamKind;
-use crate::{Error, Result};
 
 const DAY: i64 = 86_400;
 
