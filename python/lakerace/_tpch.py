@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
     from lakerace._api import FileIo, JobDurability, Location
 
-    TpchFormat: TypeAlias = Literal[
-        "parquet", "orc", "csv", "tsv", "tbl", "arrow", "avro", "jsonl", "json", "delta"
-    ]
+    TpchFormat: TypeAlias = Literal["parquet", "orc", "csv", "tsv", "tbl", "arrow", "avro", "jsonl", "json", "delta"]
     TpchMode: TypeAlias = Literal["baseline", "zero-copy", "true-zero-copy"]
 
 
