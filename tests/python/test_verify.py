@@ -261,6 +261,13 @@ def test_keys_in_two_rows_are_named(table: Path) -> None:
     read_by_others(table)
 
 
+def test_a_key_in_many_rows_names_some_of_them(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path, pa.table({"id": [7] * 100 + [8]}))
+    (finding,) = lr.Table(tmp_path).verify(key="id").findings
+    assert finding.problem.startswith("1 key stands in more than one row: id=7 in ")
+    assert (finding.problem.count(" row "), finding.problem.endswith(" and 90 more")) == (10, True)
+
+
 def test_keys_are_checked_where_they_are_known(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     for first in (0, 7):

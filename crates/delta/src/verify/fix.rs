@@ -36,7 +36,10 @@ impl TableRepair {
         match self {
             Self::Remove(path) => {
                 table.store().delete(&path)?;
-                Ok("removed: readers list the log instead".to_owned())
+                let is_checksum = path.extension() == Some("crc");
+                let reason =
+                    if is_checksum { "readers take the entry without it" } else { "readers list the log instead" };
+                Ok(format!("removed: {reason}"))
             }
             Self::WriteCheckpoint(version) => {
                 checkpoint::write_again(table, version)?;

@@ -60,6 +60,13 @@ pub(super) fn check(
     Ok(key)
 }
 
+/// The places of a key's rows, some of which are named.
+#[derive(Default)]
+struct KeyPlaces {
+    rows: u64,
+    named: Vec<String>,
+}
+
 struct SeenKeys<'a> {
     snapshot: &'a Snapshot,
     files: &'a [TableFile],
@@ -91,7 +98,7 @@ impl SeenKeys<'_> {
 
     /// Names some of the keys with the places of their rows.
     fn finding(&self, doubles: u64, examples: &HashSet<u128>) -> Result<Finding> {
-        let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut places: BTreeMap<String, KeyPlaces> = BTreeMap::new();
         self.each(&mut |hash, batch, row| {
             if !examples.contains(&hash) {
                 return;
@@ -104,11 +111,18 @@ impl SeenKeys<'_> {
             let position =
                 batch.column_by_name(POSITION_COLUMN).and_then(|column| column.as_primitive_opt::<Int64Type>());
             if let (Some(file), Some(position)) = (file, position) {
-                let place = format!("{} row {}", file.value(row), position.value(row));
-                places.entry(text.join(", ")).or_default().push(place);
+                let key = places.entry(text.join(", ")).or_default();
+                key.rows += 1;
+                if key.named.len() < EXAMPLES {
+                    key.named.push(format!("{} row {}", file.value(row), position.value(row)));
+                }
             }
         })?;
-        let named = places.iter().map(|(key, rows)| format!("{key} in {}", rows.join(" and ")));
+        let named = places.iter().map(|(key, places)| {
+            let more = places.rows - places.named.len() as u64;
+            let others = if more == 0 { String::new() } else { format!(" and {more} more") };
+            format!("{key} in {}{others}", places.named.join(" and "))
+        });
         let problem = format!(
             "{doubles} {} in more than one row: {}",
             if doubles == 1 { "key stands" } else { "keys stand" },
