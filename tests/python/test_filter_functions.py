@@ -95,6 +95,7 @@ CONDITIONS = [
     "trim(BOTH 'x' FROM s) = 'ay'", "trim(LEADING 'x' FROM s) = 'ay'", "trim(s) = ''", "substr(s, 2) = 'b c'",
     "substr(s, 1, 2) = 'Ab'", "substr(s, -2) = 'ay'", "substr(s, 2, 1) = '本'", "substring(s FROM 3 FOR 1) = ' '",
     "substr(s, 99) = ''", "substr(s, 0, 2) = 'x'", "substr(s, i, 2) = 'a'", "s || '!' = 'a!'", "concat(s, 'z') = 'az'",
+    "concat(n, '!') = '-7!'", "concat(d, s) LIKE '12.3%'", "concat(b, 'x') = 'truex'", "concat(day, n) LIKE '19%'",
     "coalesce(s, 'none') = 'none'", "coalesce(nullif(s, ''), 'empty') = 'empty'", "regexp_matches(s, '^[A-Z]')",
     "regexp_matches(s, 'x{2}')", "NOT regexp_matches(s, 'a')", "s ILIKE '%AB%'", "s NOT ILIKE '%a%'", "lower(s) IN ('a', 'ab c')",
     "lower(s) BETWEEN 'a' AND 'b'", "coalesce(s, current_date) IS NULL", "\"current_date\" = 'a'", "length(s) IS NULL",

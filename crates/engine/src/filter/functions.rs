@@ -117,7 +117,8 @@ fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Ex
         // It ignores nulls, where `||` returns null.
         ("concat", [_, ..]) => {
             let empty = || Expr::Literal(Literal::Text(String::new()));
-            let parts = arguments.into_iter().map(|part| call(ScalarFunction::Coalesce, vec![part, empty()]));
+            let text = |part| Expr::Cast { expr: Box::new(part), data_type: "text".to_owned(), is_lenient: false };
+            let parts = arguments.into_iter().map(|part| call(ScalarFunction::Coalesce, vec![text(part), empty()]));
             Ok(call(ScalarFunction::Concat, parts.chain([empty()]).collect()))
         }
         ("nullif", [value, other]) => {
