@@ -102,8 +102,9 @@ def diff(
 ) -> Diff:
     """Compares the rows of two locations by key: files, folders, Delta tables and their versions, databases.
 
-    Both sides are read once for the hashes of their rows, and again if some differ. Meanwhile, hashes and rows that
-    differ are in temporary files on the local disk. The rows of the result are in memory: `limit` bounds them.
+    Sides whose keys ascend are merged as they are read. Others are read once for the hashes of their rows, and again if
+    some differ. Hashes and rows that differ are in memory up to `memory_limit`, and beyond it in temporary files on the
+    local disk. The rows of the result are in memory: `limit` bounds them.
 
     Args:
         first: The first side.

@@ -324,6 +324,10 @@ def test_keys_that_tell_no_rows_apart(tmp_path: Path) -> None:
         lr.diff(good, good)
     with pytest.raises(lr.NotFoundError, match="idd"):
         lr.diff(good, good, key="idd")
+    with pytest.raises(
+        lr.UsageError, match=r'the column "id" of the key is not among the compared ones \(add it to columns'
+    ):
+        lr.diff(good, good, key="id", columns=["k"])
     assert lr.diff(doubled, doubled, key=["id", "k"]).unchanged == 3
 
 

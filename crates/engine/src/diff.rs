@@ -124,11 +124,15 @@ impl RowDiff {
             names.filter(|name| other.index_of(name).is_ok() == is_common).collect()
         };
         let common = names(&first_schema, &second_schema, true);
-        for (name, schema) in [(first, &first_schema), (second, &second_schema)] {
-            if let Some(missing) = key.iter().find(|column| schema.index_of(column).is_err()) {
-                let known = schema.fields().iter().map(|field| field.name().as_str());
-                return Err(column_not_found(missing, known).at(name));
+        let sides = [(first, &first_schema, &options.first), (second, &second_schema, &options.second)];
+        for (name, schema, read) in sides {
+            let Some(missing) = key.iter().find(|column| schema.index_of(column).is_err()) else { continue };
+            if read.columns.is_some() {
+                let error = Error::usage(format!("the column {missing:?} of the key is not among the compared ones"));
+                return Err(error.at(name).advice(format!("add it to {COLUMNS}")));
             }
+            let known = schema.fields().iter().map(|field| field.name().as_str());
+            return Err(column_not_found(missing, known).at(name));
         }
         if let Some(bytes) = options.memory_bytes {
             check_memory(bytes, common.len()).map_err(|error| error.at(shown(first)))?;

@@ -89,11 +89,8 @@ fn merged_values(first: &DataType, second: &DataType) -> DataType {
         return first.clone();
     }
     let holds = |is: fn(&DataType) -> bool| is(first) || is(second);
-    let is_text = |data_type: &DataType| {
-        matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) || is_bytes(data_type)
-    };
-    // Bytes need not be text.
-    if holds(is_bytes) && is_text(first) && is_text(second) { DataType::BinaryView } else { DataType::Utf8View }
+    // Bytes need not be text. Of bytes and a number, there is none.
+    if holds(is_bytes) { DataType::BinaryView } else { DataType::Utf8View }
 }
 
 /// The type of the values: encodings are no difference.

@@ -13,6 +13,8 @@ fn values_of_two_layouts_are_text_or_bytes() {
     assert_eq!(common_type(&DataType::Binary, &DataType::LargeBinary), Some(DataType::BinaryView));
     assert_eq!(common_type(&DataType::Binary, &DataType::Utf8), Some(DataType::BinaryView));
     assert_eq!(common_type(&dictionary, &dictionary), Some(dictionary));
+    assert_eq!(common_type(&DataType::Binary, &DataType::Int64), None);
+    assert_eq!(common_type(&list(DataType::Binary), &list(DataType::Int64)), None);
 }
 
 #[test]
