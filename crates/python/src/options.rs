@@ -17,6 +17,9 @@ use std::time::Duration;
 use crate::errors;
 use crate::job::SharedJob;
 
+/// Threads at most, as of the command.
+const MAX_THREADS: u64 = 1024;
+
 /// The value of `batch_rows="all"`.
 const ALL_ROWS: usize = i64::MAX as usize;
 
@@ -134,6 +137,10 @@ impl<'py> Keywords<'py> {
         Ok(self.whole(name, 1, usize::MAX as u64)?.map(|number| number as usize))
     }
 
+    fn threads(&self) -> PyResult<Option<usize>> {
+        Ok(self.whole("threads", 1, MAX_THREADS)?.map(|number| number as usize))
+    }
+
     /// A job with the limits that these keywords set, over these defaults.
     pub(crate) fn job(&self, defaults: RangeOptions) -> PyResult<Job> {
         let shared: Option<Py<SharedJob>> = self.get("job")?;
@@ -152,7 +159,7 @@ impl<'py> Keywords<'py> {
         };
         let file_io = self.parsed("io", str::parse)?.unwrap_or(default.file_io);
         let durability = self.parsed("durability", str::parse)?.unwrap_or(default.durability);
-        let threads = self.positive("threads")?.unwrap_or(default.threads);
+        let threads = self.threads()?.unwrap_or(default.threads);
         let options = JobOptions { threads, ranges, file_io, durability };
         Ok(match shared {
             Some(shared) => shared.get().job().with_options(options),
@@ -169,7 +176,7 @@ impl<'py> Keywords<'py> {
     pub(crate) fn job_of_scan(&self, job: &Job) -> PyResult<Job> {
         let known = job.options();
         let job = job.with_options(JobOptions {
-            threads: self.positive("threads")?.unwrap_or(known.threads),
+            threads: self.threads()?.unwrap_or(known.threads),
             file_io: self.parsed("io", str::parse)?.unwrap_or(known.file_io),
             durability: self.parsed("durability", str::parse)?.unwrap_or(known.durability),
             ..known.clone()
