@@ -54,7 +54,10 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
         shown = "" if filter is None else _shown(filter)
         if shown is None:
             return None
-        wanted = [name for name in self._schema.names if name in columns or name in shown]
+        words = set(re.findall(r"\w+", shown))
+        # Parts of the words of other names are none.
+        is_shown = {name: name in (words if re.fullmatch(r"\w+", name) else shown) for name in self._schema.names}
+        wanted = [name for name in self._schema.names if name in columns or is_shown[name]]
         return wanted if set(columns) <= set(wanted) else None
 
     def count_rows(self, filter: Any = None, **options: Any) -> int:

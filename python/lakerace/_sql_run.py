@@ -32,12 +32,18 @@ if TYPE_CHECKING:
     from lakerace import _lakerace
     from lakerace._sql_scan import RunState
 
+#: Threads of a query at most, as of the command.
+MAX_THREADS = 1024
 #: Rows of a batch.
 BATCH_ROWS = 122_880
 #: Batches that wait for their consumer.
 _WAITING_BATCHES = 2
 #: Seconds between two looks at the job.
 _LOOK_SECONDS = 0.1
+
+
+#: Databases of the process that this one was forked from.
+_FORKED: list[tuple[int, duckdb.DuckDBPyConnection]] = []
 
 
 class QueryDatabase:
@@ -51,8 +57,11 @@ class QueryDatabase:
     def connected(self) -> duckdb.DuckDBPyConnection:
         """A new connection. The first one starts the database, which takes longer than a small query."""
         with self._lock:
-            # A database does not work in a forked process.
-            if self._started is None or self._started[0] != os.getpid():
+            # A database does not work in a forked process, nor can it be closed there: its threads are in the other one.
+            if self._started is not None and self._started[0] != os.getpid():
+                _FORKED.append(self._started)
+                self._started = None
+            if self._started is None:
                 self._started = (os.getpid(), self._start())
             connection = self._started[1].cursor()
         connection.execute("SET TimeZone = 'UTC'")
@@ -69,6 +78,8 @@ class QueryDatabase:
         # What is read goes through lakerace: duckdb opens no files, and finds no variables of Python.
         config: dict[str, Any] = {"python_enable_replacements": False}
         if self._limits["threads"] is not None:
+            if self._limits["threads"] > MAX_THREADS:
+                raise UsageError(f"threads={self._limits['threads']}: at most {MAX_THREADS}")
             config["threads"] = self._limits["threads"]
         connection = duckdb.connect(config=config)
         try:
@@ -85,6 +96,10 @@ class QueryDatabase:
         limit = self._limits["memory_limit"]
         if limit is None:
             return
+        if str(limit).isdecimal():
+            limit = int(limit)
+        if str(limit).strip().startswith("-") or limit == 0:
+            raise UsageError(f"memory_limit={limit!r}: not above 0")
         try:
             connection.execute("SET memory_limit = ?", [f"{limit}B" if isinstance(limit, int) else limit])
         except duckdb.Error as error:
@@ -235,6 +250,7 @@ def raised(error: BaseException, state: RunState) -> BaseException:
     own = state.failure()
     if own is not None:
         return own
+    error = _of_duckdb(error)
     kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), None)
     if kind is None:
         return InvalidInputError(str(error)) if isinstance(error, (duckdb.Error, pyarrow.ArrowException)) else error
@@ -249,6 +265,17 @@ def _position(query: str, message: str) -> int | None:
     word = "" if name is None else re.escape(name[1] or name[2])
     found = [match.start() for match in re.finditer(rf"\b{word}\b", query)] if word else []
     return found[0] if len(found) == 1 else None
+
+
+def _of_duckdb(error: BaseException) -> BaseException:
+    """The error of duckdb that pyarrow raises as another one, where it comes after the first rows."""
+    named = _KIND.match(str(error)) if isinstance(error, OSError) else None
+    if named is None:
+        return error
+    name = named[0].removesuffix("Error: ").title().replace(" ", "")
+    kind = {"Io": "IO", "Internal": "Internal"}.get(name, name) + "Exception"
+    own = getattr(duckdb, kind, duckdb.Error)
+    return own(str(error)) if isinstance(own, type) and issubclass(own, duckdb.Error) else error
 
 
 _NAME = re.compile(r'(?:column|near) "(\w+)"|[Nn]ame (\w+) does not exist')

@@ -39,7 +39,7 @@ class RunState:
     def __init__(self, query: str, words: frozenset[str] | None = None, *, reads: bool = True) -> None:
         #: The query as it was given, for errors.
         self.query = query
-        #: All words of the query in lower case; `None` if it may use columns that it does not name.
+        #: The words of a query that uses columns in its condition alone, in lower case; `None` for another query.
         self.words = words
         #: Whether rows are read. Without them, a run tells what it would read.
         self.reads = reads
@@ -127,7 +127,8 @@ class SqlDataset(ScanDataset):
         words, names = self._run.words, self._schema.names
         if words is None or len(columns) != 1 or len(names) == 1:
             return False
-        return can_narrow(self._opened.options) and not words.intersection(re.findall(r"\w+", columns[0].lower()))
+        is_word = re.fullmatch(r"[A-Za-z0-9_]+", columns[0]) is not None
+        return is_word and columns[0].lower() not in words and can_narrow(self._opened.options)
 
     def _counted(self, columns: list[str], where: str | None) -> pyarrow.RecordBatchReader:
         """As many nulls as there are rows."""

@@ -31,7 +31,7 @@ class ParsedQuery(NamedTuple):
     text: str
     #: The locations by these names.
     places: dict[str, TablePlace]
-    #: All words of the query in lower case; `None` if it may use columns that it does not name.
+    #: The words of a query that uses columns in its condition alone, in lower case; `None` for another query.
     words: frozenset[str] | None
 
 
@@ -54,7 +54,7 @@ def parse_query(connection: duckdb.DuckDBPyConnection, query: str, relations: Co
         table["table_name"], table["at_clause"] = plain, None
         table["qualified_name"] = {"path": [plain]}
         table["alias"] = table["alias"] or _alias(name)
-    words = None if _has_unnamed_columns(tree) else frozenset(re.findall(r"\w+", query.lower()))
+    words = frozenset(re.findall(r"\w+", query.lower())) if _counts_rows(tree) else None
     if not names:
         return ParsedQuery(query, {}, words)
     return ParsedQuery(_text(connection, tree), {plain: place for place, plain in names.items()}, words)
@@ -105,10 +105,26 @@ def _tables(tree: Any) -> Iterator[dict[str, Any]]:
     return (node for node in _nodes(tree) if node.get("type") == "BASE_TABLE")
 
 
-def _has_unnamed_columns(tree: Any) -> bool:
-    """Whether a query may use columns that it does not name: `*`, `#1`, NATURAL JOIN, PIVOT, SUMMARIZE."""
-    kinds = {str(value) for node in _nodes(tree) for key, value in node.items() if key in {"class", "type", "ref_type"}}
-    return bool(kinds & {"STAR", "POSITIONAL_REFERENCE", "NATURAL", "PIVOT", "SHOW_REF"})
+#: What names columns, or may use them without a name.
+_USES = {"COLUMN_REF", "STAR", "POSITIONAL_REFERENCE", "SUBQUERY", "LAMBDA", "LAMBDA_REF", "PARAMETER"}
+
+
+def _counts_rows(tree: dict[str, Any]) -> bool:
+    """Whether a query needs the rows of one table, and no value but those of its condition."""
+    node = tree["statements"][0]["node"]
+    if node["type"] != "SELECT_NODE" or node["from_table"]["type"] != "BASE_TABLE":
+        return False
+    table = node["from_table"]
+    if table["column_name_alias"] or (node.get("cte_map") or {}).get("map"):
+        return False
+    names = {table["alias"].lower(), table["table_name"].lower(), _alias(table["table_name"]).lower()}
+    others = [part for name, part in node.items() if name not in {"where_clause", "from_table"}]
+    if any(part.get("class") in _USES for part in _nodes(others)):
+        return False
+    condition = list(_nodes(node["where_clause"]))
+    # A table's name is a row, whose fields a function may name.
+    is_row = any(names.intersection(map(str.lower, part.get("column_names") or ())) for part in condition)
+    return not is_row and not any(part.get("class") in _USES - {"COLUMN_REF", "PARAMETER"} for part in condition)
 
 
 def _common_tables(tree: Any) -> Iterator[str]:

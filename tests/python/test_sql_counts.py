@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import TIMEOUT_SECONDS
 
 import lakerace as lr
 
@@ -44,6 +47,18 @@ QUERIES = [
     "PIVOT {u} ON kind IN ('x', 'y') USING count(*) GROUP BY id ORDER BY id",
     "SELECT count(*) OVER () FROM {t} LIMIT 1",
     "SELECT row_number() OVER () FROM {t}",
+    # Names that the text of the query does not have.
+    "SELECT sum(p) FROM {t} AS x(p)",
+    "SELECT count(p) FROM {t} x(p) WHERE p > 1",
+    "SELECT count(*) FROM {t} x(p) JOIN {u} y(p) USING (p)",
+    "SELECT count(*) FROM {t} x(p) WHERE EXISTS (SELECT 1 FROM {u} y(z) WHERE z = p)",
+    "SELECT count(*) FROM {t} x(p) WHERE p IN (SELECT z FROM {u} y(z))",
+    "SELECT sum(struct_extract(t, 'i' || 'd')) FROM {t} t",
+    "SELECT count(*) FROM {t} t WHERE struct_extract(t, 'i' || 'd') > 2",
+    "SELECT count(*) FROM {t} WHERE abs(price) > 2",
+    "SELECT count(*) FROM {t} WHERE id + 1 > 2 AND name = 'b'",
+    "SELECT count(*) FROM {t} LIMIT 1",
+    "SELECT DISTINCT 1 FROM {t}",
 ]
 
 
@@ -78,6 +93,58 @@ def test_counts(tables: dict[str, Path], tmp_path: Path, query: str, form: str) 
         assert shown(found) == shown(expected)
     else:
         assert found["null_percentage"].to_pylist() == expected["null_percentage"].to_pylist()
+
+
+@pytest.mark.parametrize("name", ["$", "%", "😀", " ", "a b", "İd", "\u0301"])
+def test_columns_of_odd_names(tmp_path: Path, name: str) -> None:
+    pq.write_table(pa.table({name: [1, 2, 3], "b": [1, 1, 2]}), tmp_path / "t.parquet")
+    for query in (
+        "SELECT sum(\"{}\") FROM '{}'",
+        "SELECT \"{}\" FROM '{}' ORDER BY 1",
+        "SELECT count(\"{}\") FROM '{}'",
+    ):
+        text = query.format(name, tmp_path / "t.parquet")
+        assert [tuple(row) for row in lr.sql(text)] == duckdb.sql(text).fetchall()
+    assert lr.sql(f"SELECT count(*) FROM '{tmp_path}/t.parquet' WHERE b = 1").to_arrow().column(0).to_pylist() == [2]
+
+
+def test_names_in_parameters(tables: dict[str, Path]) -> None:
+    assert list(lr.sql("SELECT sum(t[?])::INT FROM t", params=["id"], t=tables["t"])) == [(17,)]
+
+
+def test_a_query_runs_in_a_forked_process(tables: dict[str, Path]) -> None:
+    code = f"""
+import os, sys
+import lakerace as lr
+rows = lr.sql("SELECT sum(id)::INT FROM '{tables["t"]}'")
+assert list(rows) == [(17,)]
+child = os.fork()
+if child == 0:
+    os._exit(0 if list(rows) == [(17,)] else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code], check=True, timeout=TIMEOUT_SECONDS
+    )
+
+
+def test_errors_after_the_first_rows(tmp_path: Path) -> None:
+    texts = ["1"] * 300_000 + ["x"]
+    pq.write_table(pa.table({"c": texts}), tmp_path / "t.parquet")
+    rows = lr.sql(f"SELECT CAST(c AS INT) AS n FROM '{tmp_path}/t.parquet'")
+    for read in (rows.to_arrow, rows.to_polars, lambda: list(rows)):
+        with pytest.raises(lr.InvalidInputError, match="Could not convert string 'x'") as raised:
+            read()
+        assert "lakerace_location" not in str(raised.value)
+
+
+@pytest.mark.parametrize("limit", [-1, "-5MB", 0, "-1"])
+def test_limits_that_are_none(limit: int | str) -> None:
+    with pytest.raises(lr.UsageError, match="memory_limit"):
+        lr.sql("SELECT 1", memory_limit=limit)
+    with pytest.raises(lr.UsageError, match="threads"):
+        lr.sql("SELECT 1", threads=100_000)
+    assert list(lr.sql("SELECT 1", memory_limit="67108864")) == [(1,)]
 
 
 def test_a_count_reads_metadata_or_the_filter_alone(tmp_path: Path) -> None:
