@@ -116,6 +116,8 @@ SPARK_OWN = {
         ],
         "Spark alone reads streams",
     ),
+    "mergeSchema": "the command and Python have evolve, which names the changes",
+    "overwriteSchema": "the command and Python replace the columns of a table with mode=overwrite",
     "version": "Spark's other name for versionAsOf",
     "timestampAsOf": "the command and Python have one option for versions and times",
     "timestamp": "Spark's other name for timestampAsOf",
