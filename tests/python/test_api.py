@@ -162,7 +162,8 @@ def test_wrong_arguments() -> None:
 def test_numbers_out_of_range_are_errors_of_their_option(tmp_path: Path, parquet: Path, number: int) -> None:
     least = {"threads": 1, "batch_rows": 1, "max_requests_in_flight": 1, "infer_rows": 1, "limit": 0, "skip_rows": 0}
     for name, first in least.items():
-        with pytest.raises(lr.UsageError, match=f"{name}: must be a whole number from {first} to {(1 << 64) - 1}"):
+        most = 1024 if name == "threads" else (1 << 64) - 1
+        with pytest.raises(lr.UsageError, match=f"{name}: must be a whole number from {first} to {most}"):
             lr.scan(parquet, **{name: number})  # type: ignore[arg-type]
     for name in ("prefetch_size", "max_request_size"):
         with pytest.raises(lr.UsageError, match=f"{name}: must be a whole number from 0"):
