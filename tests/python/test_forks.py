@@ -1,0 +1,69 @@
+"""Processes that are forked from one that has used lakerace: they work, and do not wait for threads of their parent."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pytest
+from conftest import TIMEOUT_SECONDS
+
+PARENT = """
+import os, sys
+import lakerace as lr
+
+place = sys.argv[1]
+table, scan = lr.Table(place), lr.scan(place)
+assert table.scan().count() == scan.to_arrow().num_rows == 3
+version = table.scan(where="id > 1")
+assert version.count() == 2
+child = os.fork()
+if child == 0:
+    try:
+        {child}
+    except BaseException as error:
+        print(type(error).__name__, error, flush=True)
+        os._exit(1)
+    os._exit(0)
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+assert table.scan().count() == lr.scan(place).count()
+sys.exit(code)
+"""
+
+
+def forked(place: Path, child: str) -> subprocess.CompletedProcess[str]:
+    """The end of a parent whose child runs a statement."""
+    program = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PARENT.replace("{child}", child), str(place)]
+    return subprocess.run(program, check=False, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    deltalake.write_deltalake(tmp_path / "table", pa.table({"id": [1, 2, 3]}))
+    return tmp_path / "table"
+
+
+@pytest.mark.parametrize(
+    ("child", "rows"),
+    [
+        ("assert table.scan().count() == 3", 3),
+        ("assert len(list(table.history())) == 1", 3),
+        ("table.delete('id = 1')", 2),
+        ("table.compact(sort_by='id')", 3),
+        ("table.upsert([{'id': 3}, {'id': 4}], key='id')", 4),
+        ("assert scan.to_arrow().num_rows == 3", 3),
+        ("assert version.to_arrow().num_rows == 2", 3),
+        ("assert lr.Table(place).scan().count() == 3", 3),
+        ("assert lr.scan(place).to_arrow().num_rows == 3", 3),
+        ("lr.copy(lr.scan(place), place, mode='append')", 6),
+        ("assert not lr.diff(place, place, key='id').is_different", 3),
+        ("assert list(lr.sql(f\"SELECT max(id) FROM '{place}'\")) == [(3,)]", 3),
+    ],
+)
+def test_a_child_works(place: Path, child: str, rows: int) -> None:
+    done = forked(place, child)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert deltalake.DeltaTable(place).to_pyarrow_table().num_rows == rows
