@@ -480,6 +480,32 @@ def test_statistics_that_do_not_fit_their_columns_are_named(tmp_path: Path, kind
     assert lr.Table(folder).verify().sound
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "problem"), [("minValues", True, "false is below"), ("maxValues", False, "true is above")]
+)
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_bounds_of_booleans_hold(tmp_path: Path, kind: str, value: bool, problem: str, is_nested: bool) -> None:
+    flags = [True, False]
+    deltalake.write_deltalake(
+        tmp_path, pa.table({"k": [1, 2], **({"x": [{"b": flag} for flag in flags]} if is_nested else {"b": flags})})
+    )
+    assert lr.Table(tmp_path).verify(deep=True).sound
+    lines = [json.loads(line) for line in entry(tmp_path, 0).read_text().splitlines()]
+    for added in (line["add"] for line in lines if "add" in line):
+        statistics = json.loads(added["stats"])
+        (statistics[kind]["x"] if is_nested else statistics[kind])["b"] = value
+        added["stats"] = json.dumps(statistics)
+    entry(tmp_path, 0).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    if not is_nested:
+        # Others find no row where there is one.
+        assert pl.scan_delta(str(tmp_path)).filter(pl.col("b") != value).collect().is_empty()
+    (finding,) = lr.Table(tmp_path).verify(deep=True).findings
+    name = "x.b" if is_nested else "b"
+    assert f"column {name}: the value {problem} the" in finding.problem
+    lr.Table(tmp_path).compact(sort_by="b" if not is_nested else "k")
+    assert lr.Table(tmp_path).verify(deep=True).sound
+
+
 @pytest.mark.parametrize(("kind", "column", "value"), FITS)
 def test_statistics_of_another_form_are_sound(tmp_path: Path, kind: str, column: str, value: str) -> None:
     folder = with_statistics(tmp_path / "table", kind, column, value)

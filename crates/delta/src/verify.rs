@@ -5,6 +5,7 @@
 //! deletion vectors, and on demand the statistics against the values. Nothing is repaired by a guess: a file is only
 //! rewritten where sound files determine its contents.
 
+mod boolean_bounds;
 mod checkpoint;
 mod data_files;
 mod finding;

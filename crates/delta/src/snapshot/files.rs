@@ -79,7 +79,7 @@ pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
 /// Statistics of a file that are not valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StatisticsDefect {
-    /// The file's path, as the log has it.
+    /// The file's path in the log.
     pub path: String,
     /// The reason, after the words "the statistics".
     pub reason: String,
@@ -90,6 +90,17 @@ pub(crate) fn list_checked(snapshot: &Snapshot) -> Result<(TableFiles, Vec<Stati
     let mut defects = Vec::new();
     let files = list_with(snapshot, |rows| defects.extend(rows.statistics_defects(snapshot.columns())))?;
     Ok((files, defects))
+}
+
+/// Calls `take` with the path of each file and the text of its statistics, for those that have some.
+pub(crate) fn each_statistics(snapshot: &Snapshot, mut take: impl FnMut(&str, &str)) -> Result<()> {
+    list_with(snapshot, |rows| {
+        let columns = (rows.batch.column_by_name("path"), rows.batch.column_by_name("stats"));
+        let (Some(paths), Some(texts)) = columns else { return };
+        let pairs = (0..rows.batch.num_rows()).filter_map(|row| text(paths, row).zip(text(texts, row)));
+        pairs.for_each(|(path, statistics)| take(path, statistics));
+    })?;
+    Ok(())
 }
 
 fn list_with(snapshot: &Snapshot, mut look: impl FnMut(&FileRows<'_>)) -> Result<TableFiles> {

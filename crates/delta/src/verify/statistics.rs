@@ -9,6 +9,7 @@ use arrow::util::display::array_value_to_string;
 use lakerace_io::option::{COMPACT, SORT_BY};
 use lakerace_io::{Error, Result};
 
+use super::boolean_bounds::BooleanBounds;
 use super::finding::{Finding, Subject};
 use super::is_damage;
 use crate::row_ids::read::read_with_ids;
@@ -28,9 +29,10 @@ pub(super) fn check(snapshot: &Snapshot, files: &[TableFile], findings: &mut Vec
     let partitions = snapshot.partition_columns();
     let fields = snapshot.schema().fields().iter().map(|field| field.name().clone());
     let columns: Vec<String> = fields.filter(|name| !partitions.contains(name)).collect();
+    let booleans = BooleanBounds::read(snapshot)?;
     for file in files {
         snapshot.table().job().check()?;
-        let checked = check_file(snapshot, file, &columns);
+        let checked = check_file(snapshot, file, &columns, &booleans);
         match checked {
             Ok(problems) => {
                 let finding = |problem| Finding::new(Subject::Statistics, file.object.url(), problem, advice());
@@ -55,7 +57,12 @@ struct LeafStatistics {
     problem: Option<String>,
 }
 
-fn check_file(snapshot: &Snapshot, file: &TableFile, columns: &[String]) -> Result<Vec<String>> {
+fn check_file(
+    snapshot: &Snapshot,
+    file: &TableFile,
+    columns: &[String],
+    booleans: &BooleanBounds,
+) -> Result<Vec<String>> {
     let statistics = FileStatistics { file, columns: snapshot.columns() };
     let mut leaves: Vec<LeafStatistics> = Vec::new();
     let mut rows = 0;
@@ -67,7 +74,7 @@ fn check_file(snapshot: &Snapshot, file: &TableFile, columns: &[String]) -> Resu
             let mut path = vec![name.clone()];
             visit(column, None, &mut path, &mut |path, values| {
                 if leaves.len() == number {
-                    leaves.push(LeafStatistics::new(&statistics, path, values.data_type()));
+                    leaves.push(LeafStatistics::new(&statistics, booleans, path, values.data_type()));
                 }
                 let leaf = &mut leaves[number];
                 number += 1;
@@ -104,7 +111,7 @@ fn visit(
 }
 
 impl LeafStatistics {
-    fn new(statistics: &FileStatistics<'_>, path: &[String], data_type: &DataType) -> Self {
+    fn new(statistics: &FileStatistics<'_>, booleans: &BooleanBounds, path: &[String], data_type: &DataType) -> Self {
         let stored = statistics.columns.stored_path(path);
         let stated = |kind: &str| {
             let (array, row) = statistics.array(kind, stored.as_ref()?)?;
@@ -112,7 +119,10 @@ impl LeafStatistics {
             one.is_valid(0).then_some(one)
         };
         // A bound of another type says nothing to any reader.
-        let bound = |kind: &str| cast(&stated(kind)?, data_type).ok().filter(|bound| bound.is_valid(0));
+        let bound = |kind: &str| match data_type {
+            DataType::Boolean => booleans.bound(&statistics.file.path, stored.as_ref()?, kind == "minValues"),
+            _ => cast(&stated(kind)?, data_type).ok().filter(|bound| bound.is_valid(0)),
+        };
         let nulls = stated("nullCount").and_then(|count| Some(count.as_primitive_opt::<Int64Type>()?.value(0)));
         Self {
             name: path.join("."),
