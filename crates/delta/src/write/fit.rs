@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use delta_kernel::expressions::ColumnName;
 use lakerace_format::FindBy;
 use lakerace_format::conform::{check, conform};
-use lakerace_io::option::{SCHEMA, WHERE};
+use lakerace_io::option::{COLUMNS, SCHEMA, WHERE};
 use lakerace_io::{Error, Result};
 
 use super::strict::{MissingFields, check_fields, refuse_duplicates};
@@ -116,7 +116,10 @@ impl FittedColumn {
         };
         let plain = table_type(field.data_type(), Some(target.logical.data_type())).map_err(named)?;
         let (to, stored) = (target.stored.data_type(), target.logical.data_type());
-        let advice = format!("cast the column; if the rows come from CSV or Excel, give its type with {SCHEMA}");
+        let advice = format!(
+            "cast the column to the table's type in a copy of the rows, with {COLUMNS}, or copy the table with the rows' \
+             type; for rows of CSV or Excel, {SCHEMA} gives the type"
+        );
         check_fields(&plain, stored, missing).map_err(named)?;
         check(&plain, to, stored, FindBy::Name).map_err(|error| named(error.advice(advice)))?;
         // Text and bytes may stay in their own layout: files have one for all.
