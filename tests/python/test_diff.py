@@ -163,6 +163,23 @@ def test_keys_in_any_order(tmp_path: Path, kind: str, order: str) -> None:
         )
 
 
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+def test_sides_whose_keys_ascend_are_read_once(tmp_path: Path, order: str) -> None:
+    ids = sorted(random.Random(4).sample(range(10**9), 200_000), reverse=order == "descending")
+    total = 0
+    for name, last in (("a", 1), ("b", 2)):
+        pq.write_table(
+            pa.table({"id": ids, "v": [1] * 199_999 + [last]}), tmp_path / f"{name}.parquet", compression="none"
+        )
+        total += (tmp_path / f"{name}.parquet").stat().st_size
+    done = command(tmp_path / "a.parquet", tmp_path / "b.parquet", "--key", "id", "--json")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["changed"]) == (1, 1)
+    # Footers are read apart, and some bytes between columns with them.
+    reads = found["bytes_read"] / total
+    assert reads < 1.1 if order == "ascending" else 1.9 < reads < 3.2
+
+
 @pytest.mark.parametrize("place", [0, 499, 500, 1998])
 def test_a_key_that_two_neighbours_have(tmp_path: Path, place: int) -> None:
     ids = list(range(2000))
@@ -308,6 +325,24 @@ def test_versions_and_columns_that_one_side_has(tmp_path: Path) -> None:
     lake.alter(add_columns="more int")
     other = lr.diff(folder, folder, second_at=0)
     assert (other.first_columns, other.second_columns, other.is_different) == (["more"], [], True)
+
+
+def test_values_that_have_no_common_form_are_refused(tmp_path: Path) -> None:
+    far = pa.array([2**31 - 1], pa.int32()).cast(pa.date32())
+    sides = {
+        "day": far,
+        "time": pa.array([1], pa.timestamp("us")),
+        "bytes": pa.array([b"\xff"]),
+        "number": pa.array([1]),
+    }
+    for name, values in sides.items():
+        pq.write_table(pa.table({"id": [1], "v": values}), tmp_path / f"{name}.parquet")
+    for one, two in [("day", "time"), ("bytes", "number"), ("number", "bytes")]:
+        places = [tmp_path / f"{name}.parquet" for name in (one, two)]
+        with pytest.raises(lr.UnsupportedError, match=r'column "v": .*columns'):
+            lr.diff(*places, key="id")
+        assert lr.diff(*places, key="id", columns=["id"]).unchanged == 1
+        assert lr.diff(*places, key="id", summary=True).changed_columns == {"v": 1}
 
 
 def test_keys_that_tell_no_rows_apart(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 //! Both sides are read for the hashes of their rows, which determine the keys that differ. If some do, both sides are
 //! read again for their rows.
 //!
-//! Sides whose keys ascend are merged as they are read. Where a key of either does not ascend, both are read again from
+//! Sides whose keys ascend are merged while they are read. Where a key of either does not ascend, both are read again from
 //! the start: their hashes are collected in partitions by the hash of the key, and compared partition by partition.
 //! Memory holds hashes up to a limit, beyond which they are on the local disk, the keys that differ up to a limit, and
 //! a partition of rows that differ; a partition that is too large for it is divided again.
@@ -25,7 +25,7 @@ use lakerace_format::is_uuid;
 use lakerace_format::schema_text::print_type;
 use lakerace_format::suggestions::column_not_found;
 use lakerace_io::memory_limit::check_memory;
-use lakerace_io::option::{COLUMNS, KEY};
+use lakerace_io::option::{COLUMNS, KEY, SUMMARY};
 use lakerace_io::{Error, Job, Result};
 use serde::Serialize;
 
@@ -57,6 +57,39 @@ pub struct DiffOptions {
     pub is_summary: bool,
     /// Approximate bytes of hashes, keys and rows in memory; `None`: [`DIFF_MEMORY_BYTES`].
     pub memory_bytes: Option<u64>,
+}
+
+impl DiffOptions {
+    /// The columns of the rows that differ. A summary has no rows, so that values of any two types may be counted.
+    fn output_schema(&self, first: &Schema, second: &Schema) -> Result<SchemaRef> {
+        let mut fields = vec![Field::new(DIFF_CHANGE, DataType::Utf8, false)];
+        for field in first.fields() {
+            let Ok(other) = second.field_with_name(field.name()) else { continue };
+            if [DIFF_CHANGE, DIFF_COLUMNS].contains(&field.name().as_str()) {
+                return Err(Error::unsupported(format!("comparing a column named {:?}", field.name()))
+                    .advice(format!("name the columns to compare with {COLUMNS}")));
+            }
+            let (one, two) = (field.data_type(), other.data_type());
+            let data_type = match common_type(one, two) {
+                Some(data_type) => data_type,
+                None if self.is_summary => DataType::Null,
+                None => {
+                    return Err(Error::unsupported(format!("comparing {} with {}", print_type(one), print_type(two)))
+                        .at(format!("column {:?}", field.name()))
+                        .advice(format!(
+                            "name the columns to compare with {COLUMNS}, or count differences with {SUMMARY}"
+                        )));
+                }
+            };
+            let mut common = Field::new(field.name(), data_type, true);
+            if is_uuid(field) && is_uuid(other) {
+                common.set_metadata(field.metadata().clone());
+            }
+            fields.push(common);
+        }
+        fields.push(Field::new(DIFF_COLUMNS, DataType::Utf8, true));
+        Ok(Arc::new(Schema::new(fields)))
+    }
 }
 
 /// The memory of a comparison where none is given.
@@ -156,7 +189,7 @@ impl RowDiff {
     /// # Errors
     /// `Unsupported` for columns whose values can't be compared.
     pub fn schema(&self) -> Result<SchemaRef> {
-        output_schema(&self.first.schema, &self.second.schema)
+        self.options.output_schema(&self.first.schema, &self.second.schema)
     }
 
     /// Compares the rows; those that differ are handed out in batches of one schema.
@@ -169,7 +202,7 @@ impl RowDiff {
         let rows = different_rows([&first, &second], &options, memory_bytes, &mut found, &job)?;
         let is_done = found.changed == 0 && (options.is_summary || found.inserted + found.deleted == 0);
         let Some(rows) = rows.filter(|_| !is_done) else { return Ok(found) };
-        let output = DiffOutput { schema: output_schema(&first.schema, &second.schema)? };
+        let output = DiffOutput { schema: options.output_schema(&first.schema, &second.schema)? };
         let left = if options.is_summary { 0 } else { options.limit.unwrap_or(u64::MAX) };
         let mut comparison = RowComparison {
             sides: [&first, &second],
@@ -222,28 +255,4 @@ fn different_rows(
 /// The batches of differences.
 struct DiffOutput {
     schema: SchemaRef,
-}
-
-fn output_schema(first: &Schema, second: &Schema) -> Result<SchemaRef> {
-    let mut fields = vec![Field::new(DIFF_CHANGE, DataType::Utf8, false)];
-    for field in first.fields() {
-        let Ok(other) = second.field_with_name(field.name()) else { continue };
-        if [DIFF_CHANGE, DIFF_COLUMNS].contains(&field.name().as_str()) {
-            return Err(Error::unsupported(format!("comparing a column named {:?}", field.name()))
-                .advice(format!("name the columns to compare with {COLUMNS}")));
-        }
-        let (one, two) = (field.data_type(), other.data_type());
-        let Some(data_type) = common_type(one, two) else {
-            return Err(Error::unsupported(format!("comparing {} with {}", print_type(one), print_type(two)))
-                .at(format!("column {:?}", field.name()))
-                .advice(format!("name the columns to compare with {COLUMNS}")));
-        };
-        let mut common = Field::new(field.name(), data_type, true);
-        if is_uuid(field) && is_uuid(other) {
-            common.set_metadata(field.metadata().clone());
-        }
-        fields.push(common);
-    }
-    fields.push(Field::new(DIFF_COLUMNS, DataType::Utf8, true));
-    Ok(Arc::new(Schema::new(fields)))
 }

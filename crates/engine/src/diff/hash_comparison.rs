@@ -147,7 +147,7 @@ impl<'a> KeyIndex<'a> {
         Self { first, second, slots: vec![0; slots] }
     }
 
-    /// The row that has a key; if there is none, the row `number` has it from now on.
+    /// The row that has a key; if there is none, it becomes the key of the row `number`.
     #[inline]
     fn find_or_add(&mut self, key: KeyHash, number: usize) -> Option<usize> {
         let mask = self.slots.len() - 1;

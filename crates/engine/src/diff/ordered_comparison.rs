@@ -1,4 +1,4 @@
-//! A comparison of two sides whose keys ascend: they are merged as they are read, and only rows that differ are kept.
+//! A comparison of two sides whose keys ascend: they are merged in one pass, and only rows that differ are kept.
 
 mod key_merge;
 

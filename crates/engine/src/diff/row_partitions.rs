@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array};
 use arrow::compute::{cast, concat_batches, filter_record_batch, interleave, take_record_batch};
 use lakerace_exec::map_with_states;
+use lakerace_format::schema_text::print_type;
 use lakerace_format::sort::spill::{RunLocation, SpillFile, broken};
 use lakerace_format::with_own_texts;
+use lakerace_io::option::{COLUMNS, SUMMARY};
 use lakerace_io::wait::{into_value, lock};
 use lakerace_io::{Error, Job, Result};
 
@@ -139,9 +141,11 @@ impl RowPartitions {
 
 impl StoredRows {
     fn each(self, mut each: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
-        for (run, spill) in self.runs.into_iter().zip(self.spill.iter().cycle()) {
-            spill.open(run, None)?.try_for_each(|batch| each(batch.map_err(broken)?))?;
-            spill.forget(run);
+        if let Some(spill) = &self.spill {
+            for run in self.runs {
+                spill.open(run, None)?.try_for_each(|batch| each(batch.map_err(broken)?))?;
+                spill.forget(run);
+            }
         }
         self.waiting.into_iter().try_for_each(each)
     }
@@ -278,7 +282,14 @@ fn batch_of(differences: &[RowDifference], batches: &[RecordBatch; 2], output: &
     }
     let mut arrays: Vec<ArrayRef> = vec![Arc::new(StringArray::from(kinds))];
     for (at, field) in output.schema.fields()[1..output.schema.fields().len() - 1].iter().enumerate() {
-        let typed = |batch: &RecordBatch| cast(batch.column(at), field.data_type()).map_err(Error::unexpected);
+        let typed = |batch: &RecordBatch| {
+            cast(batch.column(at), field.data_type()).map_err(|error| {
+                Error::unsupported(format!("a value that differs has no {}", print_type(field.data_type())))
+                    .because(error)
+                    .at(format!("column {:?}", field.name()))
+                    .advice(format!("name the other columns with {COLUMNS}, or count differences alone with {SUMMARY}"))
+            })
+        };
         let (first, second) = (typed(&batches[0])?, typed(&batches[1])?);
         arrays.push(interleave(&[first.as_ref(), second.as_ref()], &places).map_err(Error::unexpected)?);
     }

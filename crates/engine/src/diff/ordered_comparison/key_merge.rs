@@ -32,7 +32,7 @@ pub(super) struct MergedRows {
     pub own: [RowRanges; 2],
 }
 
-/// Both sides, as they are read.
+/// The pass over both sides.
 pub(super) struct KeyMerge {
     sides: [OrderedSide; 2],
     is_unordered: Arc<AtomicBool>,
