@@ -11,7 +11,6 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.execution.CachedData;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.slf4j.LoggerFactory;
-import scala.collection.Iterator;
 import scala.runtime.BoxedUnit;
 
 /**
@@ -56,10 +55,10 @@ final class CachedFrames {
   /** The plans of cached frames that read a location, also in a subquery. */
   private static List<LogicalPlan> readersOf(String place, Object manager) throws ReflectiveOperationException {
     List<LogicalPlan> found = new ArrayList<>();
-    for (Object entry : list(field(manager, "cachedData"))) {
+    for (Object entry : SparkInternals.items(field(manager, "cachedData"))) {
       LogicalPlan plan = ((CachedData) entry).plan();
       boolean isReader = reads(plan, place);
-      for (Object subquery : list(call(plan, "subqueriesAll"))) {
+      for (Object subquery : SparkInternals.items(call(plan, "subqueriesAll"))) {
         isReader |= reads((LogicalPlan) subquery, place);
       }
       if (isReader) {
@@ -83,18 +82,6 @@ final class CachedFrames {
       return BoxedUnit.UNIT;
     });
     return found[0];
-  }
-
-  /**
-   * Copies a Scala collection. Its classes differ between the versions that Spark is built with, its iterators do not.
-   */
-  private static List<Object> list(Object collection) {
-    List<Object> found = new ArrayList<>();
-    Iterator<?> items = ((scala.collection.Iterable<?>) collection).iterator();
-    while (items.hasNext()) {
-      found.add(items.next());
-    }
-    return found;
   }
 
   /** Recaches a plan by reflection: Spark 4 has another class for the session. */

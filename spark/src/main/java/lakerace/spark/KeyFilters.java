@@ -43,7 +43,6 @@ import org.apache.spark.sql.types.ShortType;
 import org.slf4j.LoggerFactory;
 import scala.Enumeration;
 import scala.Option;
-import scala.collection.Iterator;
 
 /**
  * An optimizer rule: {@code MERGE}, {@code UPDATE} and {@code DELETE} read only those rows of the table that may have a key of
@@ -72,11 +71,11 @@ final class KeyFilters extends Rule<LogicalPlan> {
       ExperimentalMethods methods = SparkSession.active().experimental();
       Class<?> type = methods.getClass();
       Object rules = type.getMethod("extraOptimizations").invoke(methods);
-      List<Object> all = items(rules);
+      List<Object> all = SparkInternals.items(rules);
       if (!all.contains(RULE)) {
         all.add(RULE);
         Class<?> sequence = type.getMethod("extraOptimizations").getReturnType();
-        type.getMethod("extraOptimizations_$eq", sequence).invoke(methods, list(all));
+        type.getMethod("extraOptimizations_$eq", sequence).invoke(methods, SparkInternals.list(all));
       }
     } catch (ReflectiveOperationException | RuntimeException | LinkageError error) {
       LoggerFactory.getLogger(KeyFilters.class).warn("MERGE reads all rows of its target: Spark takes no rule", error);
@@ -192,7 +191,7 @@ final class KeyFilters extends Rule<LogicalPlan> {
 
   /** A key in the type of a column that is widened for the comparison; null for a key that no such value is equal to. */
   private static Expression narrowed(Cast widened, Expression key) throws ReflectiveOperationException {
-    Constructor<?> constructor = longest(Cast.class);
+    Constructor<?> constructor = SparkInternals.longestConstructor(Cast.class);
     Object[] arguments = new Object[constructor.getParameterCount()];
     Class<?>[] types = constructor.getParameterTypes();
     for (int at = 0; at < arguments.length; at++) {
@@ -213,7 +212,7 @@ final class KeyFilters extends Rule<LogicalPlan> {
 
   /** Spark's filter by the values of a subquery. Its last arguments differ between versions. */
   private static Expression pruning(Expression column, LogicalPlan source, Expression key) throws ReflectiveOperationException {
-    Constructor<?> constructor = longest(DynamicPruningSubquery.class);
+    Constructor<?> constructor = SparkInternals.longestConstructor(DynamicPruningSubquery.class);
     Class<?>[] types = constructor.getParameterTypes();
     Object[] arguments = new Object[types.length];
     boolean hasKeys = false;
@@ -232,15 +231,11 @@ final class KeyFilters extends Rule<LogicalPlan> {
       } else if (types[at].equals(Option.class)) {
         arguments[at] = Option.empty();
       } else {
-        arguments[at] = list(Collections.singletonList(hasKeys ? (Object) 0 : key));
+        arguments[at] = SparkInternals.list(Collections.singletonList(hasKeys ? (Object) 0 : key));
         hasKeys = true;
       }
     }
     return (Expression) constructor.newInstance(arguments);
-  }
-
-  private static Constructor<?> longest(Class<?> type) {
-    return Collections.max(Arrays.asList(type.getConstructors()), (a, b) -> Integer.compare(a.getParameterCount(), b.getParameterCount()));
   }
 
   private static boolean isSmall(LogicalPlan source) {
@@ -270,18 +265,9 @@ final class KeyFilters extends Rule<LogicalPlan> {
     return relation.scan() instanceof ScanPlan || relation.scan() instanceof FileScan;
   }
 
-  /** The class of Scala's sequences differs between the versions that Spark is built with; that of its lists does not. */
-  private static scala.collection.immutable.List<Object> list(List<?> items) {
-    scala.collection.immutable.List<Object> list = scala.collection.immutable.List$.MODULE$.empty();
-    for (int at = items.size() - 1; at >= 0; at--) {
-      list = list.$colon$colon(items.get(at));
-    }
-    return list;
-  }
-
   private static List<LogicalPlan> children(LogicalPlan plan) throws ReflectiveOperationException {
     List<LogicalPlan> found = new ArrayList<>();
-    for (Object child : items(plan.getClass().getMethod("children").invoke(plan))) {
+    for (Object child : SparkInternals.items(plan.getClass().getMethod("children").invoke(plan))) {
       found.add((LogicalPlan) child);
     }
     return found;
@@ -293,14 +279,5 @@ final class KeyFilters extends Rule<LogicalPlan> {
       return other;
     }
     return (LogicalPlan) plan.mapChildren(child -> replaced((LogicalPlan) child, node, other));
-  }
-
-  private static List<Object> items(Object collection) {
-    List<Object> found = new ArrayList<>();
-    Iterator<?> items = ((scala.collection.Iterable<?>) collection).iterator();
-    while (items.hasNext()) {
-      found.add(items.next());
-    }
-    return found;
   }
 }

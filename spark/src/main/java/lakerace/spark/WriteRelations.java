@@ -3,7 +3,6 @@ package lakerace.spark;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
@@ -29,7 +28,6 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.StructField;
 import scala.Option;
 import scala.Product;
-import scala.collection.Iterator;
 
 /**
  * Parts of Spark's plans with other tables. The constructors of these differ between the versions of Spark, and the classes of
@@ -50,9 +48,9 @@ final class WriteRelations {
     try {
       Field field = analyzer.getClass().getDeclaredField(name);
       field.setAccessible(true);
-      List<Object> rules = items(field.get(analyzer));
+      List<Object> rules = SparkInternals.items(field.get(analyzer));
       rules.add(0, rule.apply(session));
-      field.set(analyzer, list(rules));
+      field.set(analyzer, SparkInternals.list(rules));
     } catch (ReflectiveOperationException error) {
       throw new IllegalStateException("this version of Spark has no " + name + " of " + analyzer.getClass().getName(), error);
     }
@@ -67,7 +65,7 @@ final class WriteRelations {
   /** The options of a write. */
   static Map<String, String> options(Object write) {
     Map<String, String> options = new HashMap<>();
-    for (Object entry : items(call(write, "writeOptions"))) {
+    for (Object entry : SparkInternals.items(call(write, "writeOptions"))) {
       options.put((String) ((Product) entry).productElement(0), (String) ((Product) entry).productElement(1));
     }
     return options;
@@ -91,16 +89,16 @@ final class WriteRelations {
 
   /** A relation of a table that has further columns after those of the relation, which stay the same to the plan. */
   static DataSourceV2Relation withColumns(DataSourceV2Relation relation, LakeraceTable table) {
-    List<Object> known = items(call(relation, "output"));
-    List<Object> columns = items(call(create(relation, table), "output"));
+    List<Object> known = SparkInternals.items(call(relation, "output"));
+    List<Object> columns = SparkInternals.items(call(create(relation, table), "output"));
     for (int at = 0; at < known.size(); at++) {
       columns.set(at, ((Attribute) columns.get(at)).withExprId(((Attribute) known.get(at)).exprId()));
     }
-    return copied(relation, table, list(columns));
+    return copied(relation, table, SparkInternals.list(columns));
   }
 
   private static DataSourceV2Relation copied(DataSourceV2Relation relation, LakeraceTable table, Object output) {
-    Constructor<?> constructor = longest(DataSourceV2Relation.class);
+    Constructor<?> constructor = SparkInternals.longestConstructor(DataSourceV2Relation.class);
     Object[] arguments = new Object[constructor.getParameterCount()];
     for (int at = 0; at < arguments.length; at++) {
       arguments[at] = at == 0 ? table : at == 1 ? output : ((Product) relation).productElement(at);
@@ -110,15 +108,15 @@ final class WriteRelations {
 
   /** A query with further columns of nulls. */
   static LogicalPlan withNulls(LogicalPlan query, List<StructField> fields) {
-    List<Object> columns = items(call(query, "output"));
+    List<Object> columns = SparkInternals.items(call(query, "output"));
     for (StructField field : fields) {
       columns.add(named(Literal.create(null, field.dataType()), field.name()));
     }
-    return (LogicalPlan) created(longest(Project.class), new Object[] {list(columns), query});
+    return (LogicalPlan) created(SparkInternals.longestConstructor(Project.class), new Object[] {SparkInternals.list(columns), query});
   }
 
   private static Object named(Expression value, String name) {
-    Constructor<?> constructor = longest(Alias.class);
+    Constructor<?> constructor = SparkInternals.longestConstructor(Alias.class);
     Class<?>[] types = constructor.getParameterTypes();
     Object[] arguments = new Object[types.length];
     for (int at = 0; at < arguments.length; at++) {
@@ -131,7 +129,7 @@ final class WriteRelations {
       } else if (types[at].equals(Option.class)) {
         arguments[at] = Option.empty();
       } else {
-        arguments[at] = list(Collections.emptyList());
+        arguments[at] = SparkInternals.list(Collections.emptyList());
       }
     }
     return created(constructor, arguments);
@@ -145,10 +143,6 @@ final class WriteRelations {
     }
   }
 
-  private static Constructor<?> longest(Class<?> type) {
-    return Collections.max(Arrays.asList(type.getConstructors()), (a, b) -> Integer.compare(a.getParameterCount(), b.getParameterCount()));
-  }
-
   private static Object call(Object object, String method) {
     try {
       Method found = object.getClass().getMethod(method);
@@ -156,23 +150,5 @@ final class WriteRelations {
     } catch (ReflectiveOperationException error) {
       throw new IllegalStateException("this version of Spark has no " + method + " of " + object.getClass().getSimpleName(), error);
     }
-  }
-
-  private static List<Object> items(Object collection) {
-    List<Object> found = new ArrayList<>();
-    Iterator<?> items = ((scala.collection.Iterable<?>) collection).iterator();
-    while (items.hasNext()) {
-      found.add(items.next());
-    }
-    return found;
-  }
-
-  /** Lists are sequences to all versions of Scala. */
-  private static scala.collection.immutable.List<Object> list(List<?> items) {
-    scala.collection.immutable.List<Object> list = scala.collection.immutable.List$.MODULE$.empty();
-    for (int at = items.size() - 1; at >= 0; at--) {
-      list = list.$colon$colon(items.get(at));
-    }
-    return list;
   }
 }
