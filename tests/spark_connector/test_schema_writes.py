@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -356,11 +357,10 @@ def error_of_late(place: Path, late: DataFrame, early: DataFrame) -> str:
     folder = Path(tempfile.mkdtemp(dir=place.parent))
 
     def wait(number: int) -> int:
-        import time
-
-        (folder / "begun").touch()
-        while not (folder / "committed").exists():
-            time.sleep(0.01)
+        with (folder / "committed").open() as committed:
+            (folder / "begun").touch()
+            # The writer that commits holds the lock until then.
+            fcntl.flock(committed, fcntl.LOCK_SH)
         return number
 
     failed: list[str] = []
@@ -371,11 +371,12 @@ def error_of_late(place: Path, late: DataFrame, early: DataFrame) -> str:
         except Exception as error:
             failed.append(str(error))
 
-    thread = threading.Thread(target=write)
-    thread.start()
-    until(lambda: failed or (folder / "begun").exists())
-    merged(early, place)
-    (folder / "committed").touch()
+    with (folder / "committed").open("w") as committed:
+        fcntl.flock(committed, fcntl.LOCK_EX)
+        thread = threading.Thread(target=write)
+        thread.start()
+        until(lambda: failed or (folder / "begun").exists())
+        merged(early, place)
     thread.join()
     return "".join(failed)
 
