@@ -65,7 +65,7 @@ impl ArrowSource {
         Ok(Self { object, schema, footer, job: job.clone() })
     }
 
-    /// Starts to read all batches of an object, which is that of this source as a plan has it.
+    /// Starts to read all batches of an object, which is that of this source, taken from a plan.
     fn batches(&self, object: &Object) -> Result<IpcBatches> {
         match &self.footer {
             Some(footer) => footer.read_batches(object).map(|batches| IpcBatches::File(Box::new(batches))),

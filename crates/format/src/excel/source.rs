@@ -165,7 +165,7 @@ pub(super) fn read_table(bytes: &Bytes, url: &str, options: &SheetOptions, job: 
     SheetTable::read(&mut workbook, url, options, job)
 }
 
-/// The first workbook that has rows, other than the first of all. A workbook that can't be read has none: the read tells.
+/// The first workbook that has rows, other than the first of all. A workbook that can't be read has none: the read reports it.
 fn first_with_rows(all: &[Object], first_url: &str, options: &SheetOptions, job: &Job) -> Result<Option<SheetTable>> {
     for object in all.iter().filter(|object| object.url() != first_url) {
         job.check()?;

@@ -35,7 +35,7 @@ pub(crate) fn misfit(text: &str, logical: &Schema, stored: &Schema) -> Option<St
     ["minValues", "maxValues"].into_iter().find_map(bound).or_else(count).or_else(excess)
 }
 
-/// NamedColumns, or the fields of a struct, by both of their names.
+/// Columns, or the fields of a struct, by both of their names.
 #[derive(Clone, Copy)]
 struct NamedColumns<'a> {
     logical: &'a Fields,
