@@ -7,6 +7,7 @@ import random
 import struct
 import subprocess
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 
 import ipc_files
@@ -14,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.feather
 import pytest
-from conftest import TIMEOUT_SECONDS, command
+from conftest import TIMEOUT_SECONDS, command, run
 
 import lakerace as lr
 
@@ -199,3 +200,35 @@ def test_a_file_of_many_small_batches_is_read_by_few_requests(tmp_path: Path) ->
     assert rows_of(scan.to_arrow()) == rows_of(rows)
     # The file has 1.9 MB.
     assert sum(scan.report()["requests"].values()) < 40
+
+
+#: Columns, and numbers of their types that stand in the schema, each with another one that no type has.
+IMPOSSIBLE = {
+    "decimal": (
+        pa.array([Decimal("1.25")], pa.decimal128(37, 29)),
+        [(37, 139), (37, 39), (37, 0), (37, -1), (29, 100), (29, -100)],
+    ),
+    "wide decimal": (pa.array([Decimal("1.25")], pa.decimal256(71, 29)), [(71, 77), (71, 0)]),
+    "list": (pa.array([[1] * 37], pa.list_(pa.int8(), 37)), [(37, -1)]),
+    "bytes": (pa.array([b"x" * 37], pa.binary(37)), [(37, -1), (37, -(1 << 31))]),
+}
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+@pytest.mark.parametrize("is_nested", [False, True])
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_types_that_no_array_has_are_damage(tmp_path: Path, name: str, is_nested: bool, kind: str) -> None:
+    values, changes = IMPOSSIBLE[name]
+    table = pa.table({"id": [1], "x": pa.StructArray.from_arrays([values], ["y"]) if is_nested else values})
+    out = io.BytesIO()
+    with (pa.ipc.new_file if kind == "file" else pa.ipc.new_stream)(out, table.schema) as writer:
+        writer.write_table(table)
+    path = tmp_path / "a.arrow"
+    path.write_bytes(out.getvalue())
+    assert lr.scan(path).count() == 1
+    for number, other in changes:
+        path.write_bytes(out.getvalue().replace(struct.pack("<i", number), struct.pack("<i", other)))
+        with pytest.raises(lr.CorruptDataError, match=r"(column \"x\" has the type|can't be decoded).*create the file"):
+            lr.scan(path)
+        # pyarrow reads no value of most of them, and some end its process.
+        assert run("schema", path).code == 5

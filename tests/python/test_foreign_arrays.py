@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from pathlib import Path
 
@@ -167,3 +168,41 @@ def test_a_stream_that_fails_is_told_with_its_own_words(tmp_path: Path) -> None:
     with pytest.raises(lr.InvalidInputError, match="the sensor is gone"):
         lr.copy(reader, str(tmp_path / "o.parquet"))
     assert not (tmp_path / "o.parquet").exists()
+
+
+class OtherFormat:
+    """A stream of pyarrow with another format of its first column."""
+
+    def __init__(self, table: pa.Table, form: bytes) -> None:
+        self._table = table
+        self._form = ctypes.create_string_buffer(form)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        capsule = self._table.__arrow_c_stream__()
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        # The first member of a stream fills a schema.
+        get_schema = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+        stream = ctypes.cast(pointer(capsule, b"arrow_array_stream"), ctypes.POINTER(get_schema))
+        self._kept = (original := get_schema(ctypes.cast(stream, ctypes.POINTER(ctypes.c_void_p))[0]), capsule)
+
+        def with_other_format(stream_at: int, schema: object) -> int:
+            code = original(stream_at, schema)
+            # Members of a schema: format, name, metadata, flags, number of children, children.
+            child = ctypes.cast(schema[5], ctypes.POINTER(ctypes.c_void_p))[0]  # type: ignore[index]
+            ctypes.cast(child, ctypes.POINTER(ctypes.c_void_p))[0] = ctypes.addressof(self._form)
+            return int(code)
+
+        self._callback = get_schema(with_other_format)
+        ctypes.cast(stream, ctypes.POINTER(ctypes.c_void_p))[0] = ctypes.cast(self._callback, ctypes.c_void_p).value
+        return capsule
+
+
+@pytest.mark.parametrize("form", [b"d:139,2", b"d:0,0", b"d:5,100", b"d:77,2,256", b"d:10,2,32", b"w:-5"])
+def test_types_that_no_array_has_are_refused(tmp_path: Path, form: bytes) -> None:
+    table = pa.table({"x": pa.array([1], pa.int64()), "y": ["a"]})
+    assert lr.checksum(OtherFormat(table, b"l")) == lr.checksum(table)
+    for target in TARGETS:
+        with pytest.raises(lr.InvalidInputError, match=r'column "x" has the type .* but'):
+            lr.copy(OtherFormat(table, form), written(tmp_path, target))
+        assert not (tmp_path / "o.parquet").exists()

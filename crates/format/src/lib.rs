@@ -25,6 +25,7 @@ mod fixed_sizes;
 pub mod folder;
 mod foreign_arrays;
 mod format_registry;
+mod impossible_types;
 mod input;
 #[doc(hidden)]
 pub mod internals;
@@ -76,6 +77,7 @@ pub use file_format::{CheckSchema, CreateFile, FileFormat, OpenFiles, OpenOption
 pub use fixed_sizes::warn_of_fixed_sizes;
 pub use foreign_arrays::{checked_batch, with_plain_nulls};
 pub use input::{Constants, InputFile};
+pub use impossible_types::ImpossibleType;
 pub use json_lines::{JSON, JSON_LINES, JsonLines, JsonLinesSink, JsonLinesSource, values_of_json};
 pub use lakerace_orc::prefetch;
 pub use map_keys::refuse_keys_twice;

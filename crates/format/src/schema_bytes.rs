@@ -8,6 +8,8 @@ use arrow::ipc::writer::DictionaryTracker;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::impossible_types::ImpossibleType;
+
 /// The bytes of a schema.
 pub fn encode_schema(schema: &Schema) -> Vec<u8> {
     // Without a tracker, a column of a dictionary is a panic.
@@ -18,7 +20,11 @@ pub fn encode_schema(schema: &Schema) -> Vec<u8> {
 /// The schema of such bytes; an error if they are invalid.
 pub fn decode_schema(bytes: &[u8]) -> Result<Schema, ArrowError> {
     let root = root_as_schema(bytes).map_err(|e| ArrowError::ParseError(e.to_string()))?;
-    try_fb_to_schema(root)
+    let schema = try_fb_to_schema(root)?;
+    match ImpossibleType::find(&schema) {
+        Some(found) => Err(ArrowError::SchemaError(found.to_string())),
+        None => Ok(schema),
+    }
 }
 
 /// The bytes of a schema as base64.

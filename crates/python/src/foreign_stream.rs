@@ -9,7 +9,7 @@ use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 use arrow::record_batch::RecordBatch;
 use lakerace::{Batches, Error, ErrorKind, Result};
-use lakerace_format::{MAX_NESTING, check_nesting, checked_batch, map_inner_fields, nested_too_deep};
+use lakerace_format::{ImpossibleType, MAX_NESTING, check_nesting, checked_batch, map_inner_fields, nested_too_deep};
 use lakerace_io::panics;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -86,6 +86,9 @@ impl ForeignStream {
         let schema = schema.map_err(|_| Error::invalid("its schema can't be parsed"))?;
         let schema = schema.map_err(|error| Error::from_source(ErrorKind::Invalid, error))?;
         check_nesting(&schema)?;
+        if let Some(found) = ImpossibleType::find(&schema) {
+            return Err(Error::invalid(found.to_string()).advice("fix the library that made the stream"));
+        }
         Ok(SchemaRef::new(schema))
     }
 

@@ -14,6 +14,8 @@ use arrow::ipc::{CompressionType, Message, MessageHeader, RecordBatch as BatchMe
 use arrow::record_batch::RecordBatch;
 use lakerace_io::{Error, Result, panics};
 
+use crate::impossible_types::ImpossibleType;
+
 /// The four bytes before the length of a message. Files of before 2019 lack them.
 pub(super) const CONTINUATION: [u8; 4] = [0xff; 4];
 
@@ -100,7 +102,11 @@ pub(super) fn arrow_schema(schema: arrow::ipc::Schema<'_>) -> Result<SchemaRef> 
             .advice("write it again with pyarrow, which turns the bytes around when it reads"));
     }
     let convert = || try_fb_to_schema(schema).map_err(|e| damaged(format!("its schema can't be decoded: {e}")));
-    decoded(convert).map(Arc::new)
+    let schema = decoded(convert)?;
+    match ImpossibleType::find(&schema) {
+        Some(found) => Err(damaged(found)),
+        None => Ok(Arc::new(schema)),
+    }
 }
 
 /// The outcome of a call of the arrow crate, which panics on some damaged messages.

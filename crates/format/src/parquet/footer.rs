@@ -36,6 +36,7 @@ use crate::duplicates::refuse_duplicates;
 use crate::field_positions::FindBy;
 use crate::file_notes::notes_of_columns;
 use crate::files::{FileOpening, OpenFile};
+use crate::impossible_types::ImpossibleType;
 use crate::input::{Constants, InputFile};
 use crate::nesting::nested_too_deep;
 use crate::options::{ParquetOptions, TimestampUnit};
@@ -300,6 +301,9 @@ fn decode_all(
         TypesBy::File(options, _) => arrow_metadata(&metadata, options),
         TypesBy::Table(_) => table_metadata(&metadata),
     })?;
+    if let Some(found) = ImpossibleType::find(arrow.schema()) {
+        return Err(Error::corrupt(format!("its footer is damaged: {found}")));
+    }
     refuse_duplicates(arrow.schema())?;
     let schema = match types {
         TypesBy::File(..) => Arc::clone(arrow.schema()),
