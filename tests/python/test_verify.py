@@ -412,6 +412,11 @@ MISFITS = {
     ("minValues", "id", '"x"'): 'have "x" as minValues of id, which must be a value of int64',
     ("maxValues", "id", "9223372036854775808"): "which must be a value of int64",
     ("minValues", "id", "true"): "which must be a value of int64",
+    ("minValues", "id", "0.5"): "have 0.5 as minValues of id, which must be a value of int64",
+    ("maxValues", "id", "3.5"): "have 3.5 as maxValues of id, which must be a value of int64",
+    ("maxValues", "id", '"3.5"'): "which must be a value of int64",
+    ("maxValues", "s", "32768"): "which must be a value of int16",
+    ("minValues", "s", "1.5"): "which must be a value of int16",
     ("minValues", "d", '"2020-13-01"'): "which must be a value of date32",
     ("minValues", "t", '"x"'): "which must be a value of timestamp(us, UTC)",
     ("minValues", "m", "12345.25"): "which must be a value of decimal(5,2)",
@@ -441,6 +446,7 @@ def with_statistics(folder: Path, kind: str, column: str, value: str) -> Path:
     written = pa.table(
         {
             "id": [1, 2, 3],
+            "s": pa.array([1, 2, 3], pa.int16()),
             "d": [moment.date() for moment in when],
             "t": when,
             "m": pa.array([Decimal("1.25"), Decimal("2.25"), Decimal("3.25")], pa.decimal128(5, 2)),

@@ -12,7 +12,7 @@ const DOUBLE_SLACK: f64 = 1e-9;
 /// The reason why statistics do not fit the columns of a table, after the words "the statistics"; `None`: they fit, or are
 /// no statistics at all. `stored` has the columns' names in statistics, and `logical` the table's own.
 ///
-/// A value of another form is left alone where some reader takes it: numbers as texts, fractions of integers.
+/// A value of another form is left alone where some reader takes it: numbers as texts, integers with a point.
 pub(crate) fn misfit(text: &str, logical: &Schema, stored: &Schema) -> Option<String> {
     let statistics: Value = serde_json::from_str(text).ok()?;
     let columns = NamedColumns { logical: logical.fields(), stored: stored.fields() };
@@ -115,11 +115,12 @@ fn number(value: &Value) -> Option<BoundNumber> {
     text.parse().map(BoundNumber::Whole).or_else(|_| text.parse().map(BoundNumber::Double)).ok()
 }
 
-/// Returns true if a number, without its fraction, is between two others.
+/// Returns true if a number is whole and between two others. A fraction is that of no value of the column, and readers differ
+/// in what they make of it.
 fn is_within(number: BoundNumber, least: i128, most: i128) -> bool {
     match number {
         BoundNumber::Whole(whole) => (least..=most).contains(&whole),
-        BoundNumber::Double(double) => (least as f64..=most as f64).contains(&double.trunc()),
+        BoundNumber::Double(double) => double.fract() == 0.0 && (least as f64..=most as f64).contains(&double),
     }
 }
 

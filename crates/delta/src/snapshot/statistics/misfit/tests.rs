@@ -39,7 +39,7 @@ fn found(text: &str) -> Option<String> {
 #[test]
 fn bounds_that_readers_take_fit() {
     for (column, values) in [
-        ("long", r#"1 "1" 1.5 9223372036854775807 -9223372036854775808 1e3 null"#),
+        ("long", r#"1 "1" 1.0 9223372036854775807 -9223372036854775808 1e3 null"#),
         ("int", "2147483647 -2147483648"),
         ("byte", "127 -128"),
         ("double", r#"1 1.5 "NaN" "Infinity" "-Infinity" -0.0 1e308"#),
@@ -73,9 +73,9 @@ fn bounds_that_readers_take_fit() {
 #[test]
 fn bounds_that_no_reader_takes_are_named() {
     for (column, name, values) in [
-        ("long", "long", r#""x" true [] {} 9223372036854775808 1e300"#),
-        ("int", "int", "2147483648"),
-        ("byte", "byte", "128 -129.5"),
+        ("long", "long", r#""x" true [] {} 9223372036854775808 1e300 2.5 -0.5 "2.5" "NaN" "Infinity""#),
+        ("int", "int", "2147483648 0.1"),
+        ("byte", "byte", "128 -129 1.5"),
         ("double", "double", r#""x" true"#),
         ("decimal", "decimal", r#""x" 12345.25 1001 true"#),
         ("bool", "bool", r#"0 "x" "true""#),
