@@ -517,3 +517,33 @@ def test_statistics_of_another_form_are_sound(tmp_path: Path, kind: str, column:
     folder = with_statistics(tmp_path / "table", kind, column, value)
     assert rows_of_delta_rs(folder) == [2, 3]
     assert lr.Table(folder).verify(deep=True).findings == []
+
+
+def test_a_folder_in_place_of_the_hint_is_damage(table: Path) -> None:
+    log(table, "_last_checkpoint").unlink()
+    log(table, "_last_checkpoint").mkdir()
+    read_by_others(table)
+    # Others can't write the file.
+    with pytest.raises(OSError, match="directory"):
+        deltalake.DeltaTable(table).create_checkpoint()
+    done = run("verify", table)
+    assert done.code == 5
+    assert "_last_checkpoint: it is a folder" in done.out
+    (finding,) = lr.Table(table).verify(repair=True).findings
+    assert (finding.subject, finding.repaired) == ("last_checkpoint", None)
+    log(table, "_last_checkpoint").rmdir()
+    assert lr.Table(table).verify().sound
+
+
+@pytest.mark.parametrize("left", [b"", b"PAR1", None])
+def test_a_checkpoint_of_another_size_is_named_once(table: Path, left: bytes | None) -> None:
+    path = log(table, f"{8:020}.checkpoint.parquet")
+    path.write_bytes(path.read_bytes()[:-9] if left is None else left)
+    done = run("verify", table, "--json")
+    assert done.code == 5
+    assert [finding["subject"] for finding in done.json["findings"]] == ["checkpoint"]
+    assert done.json["warnings"] == []
+    assert run("verify", table).err.count("checkpoint of version 8") == 0
+    assert lr.Table(table).verify(repair=True).sound
+    assert lr.Table(table).verify().findings == []
+    read_by_others(table)

@@ -102,7 +102,7 @@ pub fn verify(table: &Table, options: &VerifyOptions) -> Result<Verified> {
     verified.checkpoints = log.checkpoints;
     verified.findings.extend(log.findings);
     verified.notes.extend(log.unused_copies.iter().map(|(name, reason)| format!("{name} is not used: {reason}")));
-    let Some(snapshot) = opened(table, &mut verified)? else { return Ok(verified) };
+    let Some(snapshot) = opened(table, &log.damaged_checkpoints, &mut verified)? else { return Ok(verified) };
     verified.version = Some(snapshot.version());
     // Statistics are no part of the state.
     let is_whole = |finding: &Finding| finding.repaired.is_some() || finding.subject == Subject::Statistics;
@@ -209,14 +209,20 @@ fn check_log(table: &Table, options: &VerifyOptions, verified: &mut Verified) ->
     }
 }
 
-/// Opens the last version without cached state of the log; `None`, and a finding, where it can't be read.
-fn opened(table: &Table, verified: &mut Verified) -> Result<Option<Snapshot>> {
-    let fresh = table.fresh()?;
-    let read = fresh.snapshot(None).and_then(|snapshot| {
+/// Opens the last version without cached state of the log; `None`, and a finding, where it can't be read. `damaged` are the
+/// versions of checkpoints that are among the findings: without them, the user gets no warning of the same.
+fn opened(table: &Table, damaged: &[u64], verified: &mut Verified) -> Result<Option<Snapshot>> {
+    let read = |table: &Table| {
+        let snapshot = table.snapshot(None)?;
         snapshot.files()?;
         Ok(snapshot)
-    });
-    match read {
+    };
+    if !verified.is_sound()
+        && let Ok(snapshot) = read(&table.distrusting(damaged)?)
+    {
+        return Ok(Some(snapshot));
+    }
+    match read(&table.fresh()?) {
         Ok(snapshot) => Ok(Some(snapshot)),
         Err(error) if is_damage(&error) => {
             // The findings in the log are its reason.

@@ -67,9 +67,14 @@ pub(crate) fn is_hint(path: &Path) -> bool {
     path.as_ref() == HINT
 }
 
+/// The name of that file in the folder of the log.
+pub(crate) fn hint_name() -> &'static str {
+    HINT.rsplit_once('/').map_or(HINT, |(_, name)| name)
+}
+
 /// Returns true if a file in the folder of the log has this name.
 pub(crate) fn is_hint_name(name: &str) -> bool {
-    HINT.rsplit('/').next() == Some(name)
+    hint_name() == name
 }
 
 /// The version of a checkpoint, or of a part of one, by its path in the table's folder.

@@ -16,7 +16,7 @@ use super::restored_entry::{EntryCopy, copies_by_entry, matches_checksums};
 use super::state::{EntryActions, LoggedFile, VersionState};
 use super::{checkpoint, is_damage};
 use crate::log::completeness::is_counted;
-use crate::log::distrust::is_hint_name;
+use crate::log::distrust::{hint_name, is_hint_name};
 use crate::log::entry;
 use crate::log::files::{self as log_files, LogFile, LogFileKind};
 use crate::maintain::vacuum::vector_path;
@@ -43,6 +43,8 @@ pub(super) struct LogCheck {
     pub named: HashSet<Path>,
     /// Paths of files whose statistics are among the findings.
     pub unsound_statistics: HashSet<String>,
+    /// Versions of checkpoints that can't be read.
+    pub damaged_checkpoints: Vec<u64>,
     /// By name, the copies of entries that are not used, and why.
     pub unused_copies: BTreeMap<String, String>,
 }
@@ -367,6 +369,7 @@ impl LogReplay<'_> {
                 read
             }
             Err(error) if is_damage(&error) || error.kind() == ErrorKind::Internal => {
+                self.check.damaged_checkpoints.push(version);
                 let mut finding = Finding::of_error(Subject::Checkpoint, place, &error);
                 if self.check.state.is_some() {
                     finding.mend_by(TableRepair::WriteCheckpoint(version));
@@ -448,6 +451,7 @@ impl LogReplay<'_> {
             let place = format!("{}: the checkpoint of version {version}", self.table.location());
             let problem =
                 if parts > 1 { format!("parts of its {parts} are missing or empty") } else { "it is empty".to_owned() };
+            self.check.damaged_checkpoints.push(version);
             let mut finding = Finding::new(Subject::Checkpoint, place, problem, "restore it from a backup");
             if can_be_replayed {
                 finding.mend_by(TableRepair::WriteCheckpoint(version));
@@ -460,14 +464,17 @@ impl LogReplay<'_> {
     fn hint(&mut self, checkpoints: &BTreeSet<u64>) -> Result<()> {
         let Some(name) = self.folder.iter().filter_map(|info| info.path.filename()).find(|name| is_hint_name(name))
         else {
+            self.hint_folder();
             return Ok(());
         };
         let name = name.to_owned();
         let bytes = self.read(&name)?.unwrap_or_default();
         let problem = match serde_json::from_slice::<CheckpointHint>(&bytes) {
             Err(_) => "it can't be parsed".to_owned(),
+            // It is among the findings.
+            Ok(hint) if self.check.damaged_checkpoints.contains(&hint.version) => return Ok(()),
             Ok(hint) if !checkpoints.contains(&hint.version) => {
-                format!("it names the checkpoint of version {}, which does not exist or is incomplete", hint.version)
+                format!("it names the checkpoint of version {}, which does not exist", hint.version)
             }
             Ok(_) => return Ok(()),
         };
@@ -479,5 +486,15 @@ impl LogReplay<'_> {
         };
         self.check.findings.push(finding);
         Ok(())
+    }
+
+    /// A folder of this machine in the place of the file that names the last checkpoint: writers can't replace it.
+    fn hint_folder(&mut self) {
+        let path = self.path(hint_name());
+        if self.table.store().has_local_files() && std::path::Path::new(&format!("/{path}")).is_dir() {
+            let problem = "it is a folder, so that writers of checkpoints fail";
+            let advice = "remove the folder: without the file, readers list the log";
+            self.check.findings.push(Finding::new(Subject::LastCheckpoint, self.url(hint_name()), problem, advice));
+        }
     }
 }
