@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import os
 import threading
@@ -221,3 +222,53 @@ def test_check_of_a_folder(tmp_path: Path) -> None:
     assert "put if absent  yes" in text
     assert os.listdir(tmp_path) == []
     assert run("check", "sqlite:x.db#t", "--json").code == 6
+
+
+@pytest.mark.parametrize(
+    ("location", "endpoint", "host", "first"),
+    [
+        ("http://127.0.0.1:1/x.parquet", None, "127.0.0.1:1", "read"),
+        ("http://no.such.host.invalid/x.parquet", None, "no.such.host.invalid", "read"),
+        ("s3://bucket/x.parquet", "http://127.0.0.1:1", "127.0.0.1:1", "read"),
+        ("s3://bucket/folder/", "http://127.0.0.1:1", "127.0.0.1:1", "list"),
+        ("s3://bucket/x.parquet", "http://no.such.host.invalid:9000", "no.such.host.invalid:9000", "read"),
+    ],
+)
+def test_a_host_that_can_not_be_reached_is_named(location: str, endpoint: str | None, host: str, first: str) -> None:
+    env = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"}
+    env = {} if endpoint is None else {**env, "AWS_ENDPOINT_URL": endpoint}
+    found = run("check", location, "--json", "--retry-time", "0s", env=env)
+    assert found.code == 8
+    rights = {right["right"]: right for right in found.json["rights"]}
+    assert list(rights) == ["list", "write", "read", "put_if_absent", "delete"]
+    assert rights[first]["outcome"] == "failed"
+    assert rights[first]["message"].startswith(f"{host} can't be reached: ")
+    # The others would wait as long.
+    others = [right for name, right in rights.items() if name != first]
+    assert all(right["outcome"] == "not_tried" for right in others)
+    assert all(right["message"] == "the store does not answer" for right in others)
+    scanned = run("scan", location.rstrip("/"), "--input-format", "parquet", "--json", "--retry-time", "0s", env=env)
+    assert scanned.code == 8
+    assert f"{host} can't be reached: " in scanned.error["message"]
+
+
+class _Denying(http.server.BaseHTTPRequestHandler):
+    """A server that denies all."""
+
+    def do_HEAD(self) -> None:
+        self.send_response(403)
+        self.end_headers()
+
+    do_GET = do_HEAD
+
+    def log_message(self, *_: object) -> None:
+        """Logs nothing."""
+
+
+def test_check_of_a_file_that_is_denied_says_so() -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Denying) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        found = run("check", f"http://127.0.0.1:{server.server_port}/x.parquet", "--json")
+        server.shutdown()
+    rights = {right["right"]: right for right in found.json["rights"]}
+    assert (found.code, rights["read"]["outcome"]) == (4, "denied")

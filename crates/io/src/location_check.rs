@@ -88,10 +88,14 @@ pub enum RightOutcome {
 }
 
 impl LocationCheck {
-    /// The first error, where nothing at all is allowed.
+    /// The first error, where nothing at all is allowed. Operations that the store can't do say less than others.
     pub fn failure(&self) -> Option<&Error> {
         let works = self.rights.iter().any(|right| right.outcome == RightOutcome::Allowed);
-        if works { None } else { self.rights.iter().find_map(|right| right.error.as_ref()) }
+        if works {
+            return None;
+        }
+        let errors = || self.rights.iter().filter_map(|right| right.error.as_ref());
+        errors().find(|error| error.kind() != ErrorKind::Unsupported).or_else(|| errors().next())
     }
 }
 
@@ -126,7 +130,7 @@ pub fn check_location(location: &str, options: &StorageOptions, job: &Job) -> Re
     };
     let is_folder = location.ends_with('/') || path.is_root();
     let missing = parsed.local_path().map(|path| missing_folders(&path)).unwrap_or_default();
-    let tried = CheckTrial { store, path, is_folder, is_removed: false, check: &mut check }.run();
+    let tried = CheckTrial { store, path, is_folder, is_removed: false, object_error: None, check: &mut check }.run();
     for folder in missing {
         // Folders are made with the object. A folder with other contents by now stays.
         let _ = std::fs::remove_dir(folder);
@@ -148,17 +152,39 @@ struct CheckTrial<'a> {
     is_folder: bool,
     /// True if no written object can be left.
     is_removed: bool,
+    /// The error of the request for the object that the location names.
+    object_error: Option<Error>,
     check: &'a mut LocationCheck,
 }
+
+/// The rights in the order of their trials.
+const RIGHTS: [&str; 5] = ["list", "write", "read", "put_if_absent", "delete"];
 
 impl CheckTrial<'_> {
     fn run(mut self) -> Result<()> {
         let object = self.object()?;
+        if let Some(error) = self.object_error.take_if(|error| error.kind() == ErrorKind::Unavailable) {
+            self.give_up("read", error);
+            return Ok(());
+        }
         let folder = match (&object, self.is_folder) {
             (Some(object), false) => object.parent().unwrap_or_default(),
             _ => self.path.clone(),
         };
-        let listed = self.list(&folder)?;
+        let listed = match self.list(&folder)? {
+            Err(error) if error.kind() == ErrorKind::Unavailable => {
+                self.give_up("list", error);
+                return Ok(());
+            }
+            Err(error) => {
+                self.note("list", Err(error));
+                None
+            }
+            Ok(first) => {
+                self.note("list", Ok(()));
+                first
+            }
+        };
         let probe = folder.join(format!(".lakerace-check-{:016x}", rand::random::<u64>()).as_str());
         let tried = self.try_with(&probe, object.or(listed));
         if !self.is_removed {
@@ -167,6 +193,17 @@ impl CheckTrial<'_> {
         }
         self.check.clock_skew_seconds = self.store.observed.clock_skew_seconds();
         tried
+    }
+
+    /// Ends the check: a store that does not answer a first request would let each of the others wait as long.
+    fn give_up(&mut self, tried: &'static str, error: Error) {
+        let mut error = Some(error);
+        for right in RIGHTS {
+            match error.take_if(|_| right == tried) {
+                Some(error) => self.note(right, Err(error)),
+                None => self.skip(right, "the store does not answer"),
+            }
+        }
     }
 
     /// Writes, reads and removes an object; reads another one where nothing can be written.
@@ -178,35 +215,30 @@ impl CheckTrial<'_> {
         self.delete(probe, is_written)
     }
 
-    /// The object that the location names, unless it ends in a slash. A store that denies the check gives none.
-    fn object(&self) -> Result<Option<Path>> {
+    /// The object that the location names, unless it ends in a slash. A store that denies the check gives none; its error
+    /// is kept.
+    fn object(&mut self) -> Result<Option<Path>> {
         if self.is_folder {
             return Ok(None);
         }
         let path = self.path.clone();
         match outcome(self.store.stat(&path))? {
             Ok(found) => Ok(found.map(|_| path)),
-            Err(_) => Ok(None),
+            Err(error) => {
+                self.object_error = Some(error);
+                Ok(None)
+            }
         }
     }
 
     /// Lists, and gives the first object that it finds.
-    fn list(&mut self, folder: &Path) -> Result<Option<Path>> {
+    fn list(&self, folder: &Path) -> Result<Result<Option<Path>>> {
         let (store, prefix, url) = (Arc::clone(&self.store.store), folder.clone(), self.store.url(folder));
         let listed = outcome(self.store.wait(async move {
             let mut names = store.list(Some(&prefix)).take(1);
             names.try_next().await.map_err(|e| store_error(e, &url))
         }))?;
-        match listed {
-            Ok(first) => {
-                self.note("list", Ok(()));
-                Ok(first.map(|info| info.location))
-            }
-            Err(error) => {
-                self.note("list", Err(error));
-                Ok(None)
-            }
-        }
+        Ok(listed.map(|first| first.map(|info| info.location)))
     }
 
     fn write(&mut self, probe: &Path) -> Result<bool> {
@@ -228,7 +260,10 @@ impl CheckTrial<'_> {
 
     fn read(&mut self, object: Option<&Path>) -> Result<()> {
         let Some(path) = object else {
-            self.skip("read", "there is no object to read");
+            match self.object_error.take() {
+                Some(error) => self.note("read", Err(error)),
+                None => self.skip("read", "there is no object to read"),
+            }
             return Ok(());
         };
         let mut fastest = f64::INFINITY;

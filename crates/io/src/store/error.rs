@@ -1,6 +1,7 @@
 //! Conversion of `object_store`'s errors: by the caller's next step, with the place and advice.
 
 use object_store::Error as StoreError;
+use object_store::client::{HttpError, HttpErrorKind};
 
 use super::kind::{STORE_KINDS, StoreKind};
 use super::s3::S3;
@@ -31,7 +32,7 @@ pub fn store_error(error: StoreError, place: &str) -> Error {
             .advice("rename the file without control characters"),
         StoreError::UnknownConfigurationKey { key, .. } => unknown_option(&key),
         StoreError::JoinError { source } => Error::internal(format!("an I/O task failed: {source}")),
-        StoreError::Generic { source, .. } => generic(kind, source),
+        StoreError::Generic { source, .. } => generic(kind, source, place),
         other => Error::unavailable(one_line(&other.to_string())),
     }
     .at(place)
@@ -148,7 +149,7 @@ fn denied(kind: &StoreKind, text: &str) -> Error {
     Error::invalid(format!("the store denies access: {code}")).advice(advice)
 }
 
-fn generic(kind: &StoreKind, source: Box<dyn std::error::Error + Send + Sync>) -> Error {
+fn generic(kind: &StoreKind, source: Box<dyn std::error::Error + Send + Sync>, place: &str) -> Error {
     if let Some(error) = find_io_error(source.as_ref()) {
         if let Some(own) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
             return own.clone();
@@ -187,9 +188,12 @@ fn generic(kind: &StoreKind, source: Box<dyn std::error::Error + Send + Sync>) -
             STORAGE_OPTION.to("aws_allow_http=true")
         ));
     }
-    let error = match status_code(&text) {
-        Some(status) => Error::new(error_kind, format!("the store answered with status {status}")),
-        None => Error::new(error_kind, one_line(cause(&text))),
+    let error = match (status_code(&text), unreached_host(source.as_ref(), &text, place)) {
+        (Some(status), _) => Error::new(error_kind, format!("the store answered with status {status}")),
+        (None, Some(host)) => {
+            Error::new(error_kind, format!("{host} can't be reached: {}", one_line(&root_cause(source.as_ref()))))
+        }
+        (None, None) => Error::new(error_kind, one_line(cause(&text))),
     };
     if error_kind == ErrorKind::Unavailable {
         error.advice("check that the store is reachable, then run it again")
@@ -262,6 +266,25 @@ fn find<'a, E: std::error::Error + 'static>(mut error: &'a (dyn std::error::Erro
         }
         error = error.source()?;
     }
+}
+
+/// The host of a request without an answer, because no connection was made or nothing came in time; `None` of other errors.
+/// `text` names the request, unless the URL of `place` was requested.
+fn unreached_host<'a>(source: &(dyn std::error::Error + 'static), text: &'a str, place: &'a str) -> Option<&'a str> {
+    let is_unreached = |error: &HttpError| matches!(error.kind(), HttpErrorKind::Connect | HttpErrorKind::Timeout);
+    let chain = std::iter::successors(Some(source), |error| error.source());
+    chain.filter_map(|error| error.downcast_ref::<HttpError>()).find(|error| is_unreached(error))?;
+    let is_requested = ["http://", "https://"].iter().any(|scheme| place.starts_with(scheme));
+    let (_, url) = text.split_once("://").or_else(|| place.split_once("://").filter(|_| is_requested))?;
+    let authority = url.split(['/', '?', '#', ' ', ')']).next()?;
+    let host = authority.rsplit('@').next()?;
+    (!host.is_empty()).then_some(host)
+}
+
+/// The message of the error below all others.
+fn root_cause(source: &(dyn std::error::Error + 'static)) -> String {
+    let chain = std::iter::successors(Some(source), |error| error.source());
+    chain.last().map(ToString::to_string).unwrap_or_default()
 }
 
 /// The messages of an error and of everything below it, which `object_store` shows in part only.
