@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -425,3 +426,37 @@ def test_killed_compactions_leave_the_table_whole(tmp_path: Path) -> None:
     # Neither files that nobody knows of are left, nor half ones.
     assert not [path for path in folder.rglob("*") if ".lakerace-" in path.name]
     assert lr.checksum(table.scan()) == before
+
+
+@pytest.mark.parametrize("lost", [3, 6])
+def test_a_lost_entry_is_damage_and_a_cleaned_up_one_is_not(tmp_path: Path, lost: int) -> None:
+    folder = tmp_path / "table"
+    entry = lambda version: folder / "_delta_log" / f"{version:020}.json"  # noqa: E731
+    for number in range(10):
+        deltalake.write_deltalake(folder, pa.table({"id": [number]}), mode="append")
+        if number in (4, 8):
+            deltalake.DeltaTable(folder).create_checkpoint()
+    entry(lost).unlink()
+    for version in range(10):
+        done = run("scan", folder, "--at", version, "--count", "--json")
+        # The next checkpoint replaces the entries before it.
+        if lost <= version < (4 if lost < 4 else 8):
+            assert (done.code, done.error["kind"]) == (5, "corrupt_data")
+            assert f"{lost:020}.json: the entry of version {lost} does not exist" in done.error["message"]
+            assert "verify" in done.error["advice"]
+        else:
+            assert done.code == 0
+            assert deltalake.DeltaTable(folder, version=version).version() == version
+    later = run("scan", folder, "--at", "10", "--count", "--json")
+    assert (later.code, "the last one is 9" in later.error["message"]) == (3, True)
+    # A cleanup of the log leaves nothing before a checkpoint.
+    for version in range(8):
+        entry(version).unlink(missing_ok=True)
+    (folder / "_delta_log" / f"{4:020}.checkpoint.parquet").unlink()
+    for version in range(8):
+        done = run("scan", folder, "--at", version, "--count", "--json")
+        assert (done.code, done.error["kind"]) == (3, "not_found")
+        assert "entries older than version 8 were cleaned up" in done.error["message"]
+        assert "read version 8" in done.error["advice"]
+    assert ok("scan", folder, "--at", "8", "--count").out.strip() == "9"
+    assert ok("scan", folder, "--count").out.strip() == "10"

@@ -332,7 +332,8 @@ impl Table {
                         .advice(LIST_VERSIONS)
                 }
                 Some((version, Ok(_))) => {
-                    let message = format!("version {version} can no longer be read: {}", error.without_advice());
+                    let reason = if error.kind() == ErrorKind::NotFound { "can no longer" } else { "can't" };
+                    let message = format!("version {version} {reason} be read: {}", error.without_advice());
                     let told = Error::new(error.kind(), message).at(self.location());
                     error.advice_text().into_iter().fold(told, Error::advice)
                 }

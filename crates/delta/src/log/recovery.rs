@@ -10,7 +10,7 @@ use delta_kernel::SnapshotRef;
 use lakerace_io::option::{REPAIR, VERIFY_TABLE};
 use lakerace_io::{Error, Result};
 
-use super::distrust::{HINT, LeftOut, may_be_damage};
+use super::distrust::{HINT, LeftOut, damaged_advice, may_be_damage};
 use super::files as log_files;
 use super::files::{LogFile, LogFileKind};
 use crate::paths::{LOG, ROOT};
@@ -44,7 +44,8 @@ impl Table {
         if segment.checkpoint_version.is_some() || first == 0 {
             return Ok(());
         }
-        Err(gone(self, first - 1))
+        let files = self.list_log()?;
+        Err(gone(self, &files, first - 1))
     }
 
     /// Builds a version without `_last_checkpoint` and those checkpoints that can't be read, such that `is_sound`
@@ -155,11 +156,24 @@ fn steps(files: &[LogFile], version: Option<u64>, before: &LeftOut) -> Vec<Optio
     steps
 }
 
-/// The error of an entry that is gone. Where someone asks for a version that was cleaned up, it is no damage.
-fn gone(table: &Table, version: u64) -> Error {
+/// The error of an entry that a version needs and that is gone. It is damage, unless the log was cleaned up: then all entries
+/// before a checkpoint are gone.
+fn gone(table: &Table, files: &[LogFile], version: u64) -> Error {
     let path = table.root().clone().join(LOG).join(format!("{version:020}.json"));
-    Error::not_found(format!("the entry of version {version} does not exist, and no checkpoint replaces it"))
-        .at(table.store().url(&path))
+    let problem = format!("the entry of version {version} does not exist");
+    let error = match oldest_of_cleaned_up(files, version) {
+        Some(oldest) => Error::not_found(format!("{problem}: entries older than version {oldest} were cleaned up"))
+            .advice(format!("read version {oldest}, the oldest that is left, or a later one")),
+        None => Error::corrupt(format!("{problem}, and no checkpoint replaces it")).advice(damaged_advice()),
+    };
+    error.at(table.store().url(&path))
+}
+
+/// The oldest version that can be read, where the entry of `gone` and all older ones were cleaned up.
+fn oldest_of_cleaned_up(files: &[LogFile], gone: u64) -> Option<u64> {
+    let oldest = log_files::checkpoints(files).first().copied().filter(|oldest| *oldest >= gone)?;
+    let is_older = |file: &LogFile| file.version < gone && file.kind == LogFileKind::Entry;
+    (!files.iter().any(is_older)).then_some(oldest)
 }
 
 /// The error of the first entry that a version needs and that is gone.
@@ -170,7 +184,7 @@ fn missing(table: &Table, files: &[LogFile], version: Option<u64>) -> Option<Err
     let whole = log_files::checkpoints(files);
     let begin = whole.range(..=end).next_back().map_or(0, |checkpoint| checkpoint + 1);
     (entries.last().is_some_and(|last| *last >= end)).then_some(())?;
-    (begin..=end).find(|version| !entries.contains(version)).map(|version| gone(table, version))
+    (begin..=end).find(|version| !entries.contains(version)).map(|version| gone(table, files, version))
 }
 
 /// The error of a checkpoint that is empty, or in several parts of which one is missing, and which is needed.

@@ -3,7 +3,7 @@
 use lakerace_io::ObjectInfo;
 use lakerace_io::object_store::path::Path;
 
-use super::{LeftOut, steps};
+use super::{LeftOut, oldest_of_cleaned_up, steps};
 use crate::log::distrust::{checkpoint_version, is_hint};
 use crate::log::files::{LogFile, LogFileKind};
 
@@ -49,4 +49,19 @@ fn names_tell_checkpoints() {
     assert_eq!(version("00000000000000000012.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"), Some(12));
     assert_eq!(version("00000000000000000012.json"), None);
     assert!(is_hint(&Path::from("_delta_log/_last_checkpoint")));
+}
+
+#[test]
+fn entries_before_the_oldest_checkpoint_were_cleaned_up() {
+    let two = [(4, 1, 1), (8, 1, 1)];
+    // All older entries are gone, too.
+    assert_eq!(oldest_of_cleaned_up(&files(5..10, &two), 0), Some(4));
+    assert_eq!(oldest_of_cleaned_up(&files(4..10, &two), 3), Some(4));
+    assert_eq!(oldest_of_cleaned_up(&files(6..10, &[(8, 1, 1)]), 0), Some(8));
+    // An older entry is there, or a checkpoint is: this one was lost.
+    assert_eq!(oldest_of_cleaned_up(&files((0..10).filter(|v| *v != 3), &two), 3), None);
+    assert_eq!(oldest_of_cleaned_up(&files((4..10).filter(|v| *v != 6), &two), 6), None);
+    // No checkpoint replaces the entries.
+    assert_eq!(oldest_of_cleaned_up(&files(1..10, &[]), 0), None);
+    assert_eq!(oldest_of_cleaned_up(&files(1..10, &[(4, 1, 2)]), 0), None);
 }
