@@ -135,7 +135,7 @@ class CopyResult(NamedTuple):
     skipped: int = 0
     #: The checksum of what was sent, where `verify` has found it in the target.
     checksum: str | None = None
-    #: Rows of the source that did not fit, and were left out or given nulls as `on_bad_row` says.
+    #: Rows of the source that did not fit: left out, given nulls or cut, as `on_bad_row` says.
     bad_rows: int = 0
     #: What the copy would do, where it was only checked (`dry_run`).
     planned: DryRun | None = None
@@ -218,7 +218,7 @@ def scan(
         schema: CSV, JSON lines and Excel: names and types, such as `"id int64 not null, price decimal(15,2), tags list(utf8)"`.
         infer_rows: CSV and JSON lines: rows that are sampled to infer the schema.
         on_bad_row: CSV, JSON lines and Excel: a malformed row is an error, is skipped, or (CSV, Excel) gets null for
-            values that do not parse.
+            values that do not parse, and loses surplus fields.
         skip_rows: CSV and Excel: number of lines to skip at the start of each file, before the columns' names.
         comment: CSV: lines that start with this text are skipped.
         date_format: CSV: the format of dates, as in `"%d.%m.%Y"`; ISO 8601 by default.

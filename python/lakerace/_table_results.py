@@ -63,7 +63,7 @@ class Changed(NamedTuple):
     io: FileIo | None = None
     #: Result and cost of compacting after it, if `auto_compact` is set and there was something to do.
     compacted: Compacted | None = None
-    #: Rows of the source that did not fit, and were left out or given nulls as `on_bad_row` says.
+    #: Rows of the source that did not fit: left out, given nulls or cut, as `on_bad_row` says.
     bad_rows: int = 0
     #: What the job would do, where it was only checked (`dry_run`).
     planned: DryRun | None = None

@@ -535,7 +535,7 @@ pub(crate) struct CsvArgs {
     /// Rows that are sampled to infer the schema.
     #[arg(long, value_name = "N", value_parser = value::positive)]
     pub(crate) infer_rows: Option<usize>,
-    /// The action for a malformed row: fail, skip it, or set null for values that do not parse.
+    /// The action for a malformed row: fail, skip it, or set null for values that do not parse, without surplus fields.
     #[arg(long, value_parser = value::choice::<OnBadRow>(), default_value = OnBadRow::default().choice_name(), value_name = "ACTION")]
     pub(crate) on_bad_row: OnBadRow,
     /// Lines to skip at the start of each file, before the columns' names.

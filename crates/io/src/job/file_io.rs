@@ -84,7 +84,7 @@ fn bad_rows_warning(rows: u64) -> Option<String> {
         1 => "1 row does not fit its columns and is".to_owned(),
         rows => format!("{rows} rows do not fit their columns and are"),
     };
-    Some(format!("{what} skipped or set to null, as {ON_BAD_ROW} specifies"))
+    Some(format!("{what} skipped, or kept with nulls and without surplus fields, as {ON_BAD_ROW} specifies"))
 }
 
 #[cfg(test)]
