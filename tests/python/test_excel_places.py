@@ -391,3 +391,19 @@ def test_many_rows_come_in_batches(tmp_path: Path) -> None:
     assert table["s"].to_pylist()[-1] == f"text {(rows - 1) % 100}"
     assert len(table.to_batches()) > 1
     assert lr.scan(path, where="id >= 149990", columns=["s"], limit=3).count() == 3
+
+
+def test_locks_of_office_are_no_workbooks(tmp_path: Path) -> None:
+    by_xlsxwriter(tmp_path / "x.xlsx", [HEADER, *ROWS])
+    (tmp_path / "below").mkdir()
+    by_xlsxwriter(tmp_path / "below" / "y.xlsx", [HEADER, *ROWS])
+    one = lr.scan(tmp_path / "x.xlsx").count()
+    for lock in (tmp_path / "~$x.xlsx", tmp_path / "below" / "~$y.xlsx"):
+        lock.write_bytes(b"\x03ann".ljust(165, b" "))
+    assert lr.scan(tmp_path).count() == 2 * one
+    assert lr.scan(str(tmp_path / "*.xlsx")).count() == one
+    assert lr.scan(str(tmp_path / "**/*.xlsx")).count() == 2 * one
+    assert ok("scan", f"{tmp_path}/", "--count").out.strip() == str(2 * one)
+    # By its own name, it is asked for.
+    for name in ("~$x.xlsx", "~$*.xlsx"):
+        assert run("scan", tmp_path / name, "--count").code == 4

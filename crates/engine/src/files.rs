@@ -9,7 +9,7 @@ use lakerace_format::suggestions::listed;
 use lakerace_format::{DetectedContent, FileFormat, PACKED_FRONT_BYTES};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{INPUT_FORMAT, OUTPUT_FORMAT};
-use lakerace_io::{Error, Glob, Job, JobStore, Location, Object, ObjectInfo, Result};
+use lakerace_io::{Error, Glob, Job, JobStore, Location, Object, ObjectInfo, Result, is_hidden_name};
 
 use self::tables_on_the_way::TablesOnTheWay;
 use crate::delta;
@@ -74,13 +74,13 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
         },
         _ => Err(Error::not_found("the folder contains no data files")
             .at(place)
-            .advice("name a folder with files of a known ending; names that start with . or _ are skipped")),
+            .advice("name a folder with files of a known ending; names that start with ., _ or ~$ are skipped")),
     }
 }
 
 impl FileSource {
-    /// The files of a folder, including its subfolders. Names that start with `.` or `_` are skipped. Files without a
-    /// known extension are read as `named`.
+    /// The files of a folder, including its subfolders. Hidden names are skipped. Files without a known extension are read
+    /// as `named`.
     pub(crate) fn of_folder(
         location: &Location,
         options: &ReadOptions,
@@ -170,7 +170,7 @@ fn missing(location: &Location) -> Error {
 }
 
 fn is_hidden(below: &str) -> bool {
-    below.split('/').any(|part| part.starts_with('.') || part.starts_with('_'))
+    below.split('/').any(is_hidden_name)
 }
 
 fn is_pattern(path: &str) -> bool {
@@ -217,7 +217,7 @@ fn of_pattern(store: &JobStore, path: &Path, options: &ReadOptions) -> Result<Fi
     let wildcard = pattern.find(['*', '?', '{', '[']).unwrap_or(pattern.len());
     let root = pattern[..wildcard].rsplit_once('/').map_or("", |(root, _)| root);
     let glob = Glob::parse(pattern, false)?;
-    let shows_hidden = pattern.rsplit('/').next().is_some_and(|name| name.starts_with(['.', '_']));
+    let shows_hidden = pattern.rsplit('/').next().is_some_and(is_hidden_name);
     let folder = Path::parse(root).map_err(|e| Error::usage("not a path").because(e))?;
     let is_wanted = |info: &ObjectInfo| {
         let path = info.path.as_ref();

@@ -57,7 +57,7 @@ pub use output::hidden_file::{give_up_folders, make_folders, remove_folders};
 pub use output::orphaned_files::{hold, remove_orphaned_files};
 pub use output::permissions::KeptPermissions;
 pub use output::{Deferred, IfExists, InFlight, Output, Unpublished};
-pub use path::STANDARD_STREAM;
+pub use path::{STANDARD_STREAM, is_hidden_name};
 pub use pipe::{Pipe, PipeReader, PipeWriter};
 pub use plan::{MinSeekSize, PathProfile, RangeOptions, Request, RequestPlan, Wanted, parse_bytes, plan_requests};
 pub use printable::printable;

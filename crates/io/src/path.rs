@@ -9,6 +9,18 @@ use crate::error::{Error, Result};
 /// The name of standard input as a source, and of standard output as a target.
 pub const STANDARD_STREAM: &str = "-";
 
+/// Returns true if the name of a file or folder is hidden from readers of folders: those of other programs, and the locks of
+/// files that Office has open.
+///
+/// ```
+/// use lakerace_io::is_hidden_name;
+/// assert!([".x", "_x", "~$x.xlsx"].into_iter().all(is_hidden_name));
+/// assert!(!["x~$", "~x", "$x"].into_iter().any(is_hidden_name));
+/// ```
+pub fn is_hidden_name(name: &str) -> bool {
+    name.starts_with(['.', '_']) || name.starts_with("~$")
+}
+
 /// The file system path of `path` in a local store.
 pub(crate) fn file_path(path: &Path) -> PathBuf {
     PathBuf::from(format!("/{path}"))

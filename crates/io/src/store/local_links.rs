@@ -12,13 +12,13 @@ use super::error::store_error;
 use super::local::{LocalEntry, location_of, not_a_file, read_folder};
 use crate::error::{Error, Result};
 use crate::meter::RequestKind;
-use crate::path::file_path;
+use crate::path::{file_path, is_hidden_name};
 use crate::store::object::JobStore;
 use crate::store::object_info::ObjectInfo;
 
 impl JobStore {
     /// Lists like [`Self::list_unless`], for reading: links to folders are followed, each of them once, except for
-    /// those to a folder above them or with a hidden name (`.x`, `_x`). Files may be found by two names; see
+    /// those to a folder above them or with a hidden name (`.x`, `_x`, `~$x`). Files may be found by two names; see
     /// [`Self::without_doubles`].
     pub fn list_linked_unless(
         &self,
@@ -168,7 +168,7 @@ impl<S: Fn(&Path) -> bool> LinkedWalk<'_, S> {
     /// Returns true if a link is to be followed: a new one, and not to a folder above it, which would never end.
     fn leads_on(&mut self, link: &FilePath) -> bool {
         let (Some(folder), Some(name)) = (link.parent(), link.file_name()) else { return false };
-        let hidden = name.to_str().is_none_or(|name| name.starts_with(['.', '_']));
+        let hidden = name.to_str().is_none_or(is_hidden_name);
         let (Ok(folder), Ok(target)) = (std::fs::canonicalize(folder), std::fs::canonicalize(link)) else {
             return false;
         };
