@@ -81,7 +81,7 @@ pub use lakerace_delta::{
     UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified, VerifyOptions,
 };
 pub use lakerace_format::predicate::Value;
-pub use lakerace_format::schema_text::parse_type;
+pub use lakerace_format::schema_text::{parse_type, print_type};
 pub use lakerace_format::{
     ARROW_IPC, Batches, CSV, Codec, ColumnUnion, Compression, CreateFile, CsvOptions, EXCEL, ExcelOptions, Expr,
     Extremes, FieldPaths, FileFormat, FilePlan, JSON_LINES, ORC, OnBadRow, OpenFiles, OpenOptions, OrcOptions, PARQUET,

@@ -83,7 +83,7 @@ pub fn conform(array: &ArrayRef, to: &DataType, stored: &DataType, find_by: Find
 fn entries(entries: &FieldRef) -> Result<&Fields> {
     match entries.data_type() {
         DataType::Struct(fields) if fields.len() == 2 => Ok(fields),
-        other => Err(Error::invalid(format!("the entries of a map are {other}"))),
+        other => Err(Error::invalid(format!("the entries of a map are {}", print_type(other)))),
     }
 }
 

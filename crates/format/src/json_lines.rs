@@ -18,7 +18,7 @@ use arrow::array::{
     Array, ArrayData, ArrayRef, AsArray, Float16Array, Float32Array, Float64Array, PrimitiveArray, make_array,
 };
 use arrow::compute::{max, min};
-use arrow::datatypes::{ArrowNumericType, DataType, Int32Type, Int64Type, SchemaRef};
+use arrow::datatypes::{ArrowNumericType, DataType, FieldRef, Int32Type, Int64Type, SchemaRef};
 use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -34,6 +34,7 @@ use crate::foreign_arrays::with_plain_nulls;
 use crate::map_keys::refuse_keys_twice;
 use crate::nested_types::contains_type;
 use crate::options::WriteOptions;
+use crate::schema_text::print_field_type;
 use crate::sink::Sink;
 use crate::text::{TextRows, TextSink};
 use crate::utc::with_instants_in_utc;
@@ -93,10 +94,19 @@ pub struct JsonLines(());
 
 impl JsonLines {
     /// # Errors
-    /// `Invalid` for a duplicate name of a column or field.
+    /// `Invalid` for a duplicate name of a column or field; `Unsupported` for a column with a union.
     pub fn new(schema: &SchemaRef) -> Result<Self> {
         refuse_to_write_duplicates(schema)?;
-        Ok(Self(()))
+        let has_union =
+            |field: &&FieldRef| contains_type(field.data_type(), &|inner| matches!(inner, DataType::Union(..)));
+        match schema.fields().iter().find(has_union) {
+            None => Ok(Self(())),
+            Some(field) => {
+                let (name, data_type) = (field.name(), print_field_type(field));
+                Err(Error::unsupported(format!("column {name:?} of type {data_type} can't be written as JSON"))
+                    .advice(format!("choose another format, or exclude the column with {COLUMNS}")))
+            }
+        }
     }
 
     /// The lines of a batch whose first row has this number, from 1.

@@ -13,7 +13,7 @@ use crate::file_notes::common_notes;
 use crate::files::{OpenFile, is_visible};
 use crate::options::ColumnUnion;
 use crate::place_columns::with_place_fields;
-use crate::schema_text::print_type;
+use crate::schema_text::{print_field_type, print_type};
 
 /// Merges the schemas of all files: the columns of all of them in the order of their first appearance. A column that is
 /// missing somewhere is nullable; a type that is wider somewhere is the wider one.
@@ -109,8 +109,7 @@ impl<'a, F: OpenFile> MergedColumn<'a, F> {
     fn widen(&mut self, other: &Field, file: &'a F) -> Result<()> {
         let nullable = self.field.is_nullable() || other.is_nullable();
         let Some(joined) = joined(self.field.data_type(), other.data_type()) else {
-            let (name, ours, theirs) = (other.name(), self.field.data_type(), other.data_type());
-            let (theirs, ours) = (print_type(theirs), print_type(ours));
+            let (name, ours, theirs) = (other.name(), print_field_type(&self.field), print_field_type(other));
             let message = format!("column {name:?} is {theirs} here, but {ours} in {}", self.from.url());
             return Err(Error::invalid(message)
                 .at(file.url())
@@ -135,7 +134,7 @@ impl<'a, F: OpenFile> MergedColumn<'a, F> {
                 continue;
             };
             let Some(joined) = joined(self.field.data_type(), constant.data_type()) else {
-                let (ours, theirs) = (print_type(self.field.data_type()), print_type(constant.data_type()));
+                let (ours, theirs) = (print_field_type(&self.field), print_type(constant.data_type()));
                 let message =
                     format!("column {name:?} is {ours} in {}, but {theirs} in the names of folders", self.from.url());
                 return Err(Error::invalid(message)

@@ -6,7 +6,7 @@ use arrow::array::timezone::Tz;
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use lakerace_io::{Error, Result};
 
-use crate::extension_types::mark_uuid;
+use crate::extension_types::{has_uuid_values, mark_uuid};
 use crate::nested_types::inner_fields;
 use crate::uuids::UUID_BYTES;
 
@@ -91,6 +91,28 @@ pub(crate) fn quoted_name(name: &str) -> String {
 
 /// The text of a type. Nested types print as `list(int64)`, `struct(a int64, b utf8)`, `map(utf8, int64)`.
 pub fn print_type(data_type: &DataType) -> String {
+    type_text(data_type, &|field| print_type(field.data_type()))
+}
+
+/// The text of a field's type for people: `uuid` for UUIDs, at any level.
+///
+/// ```
+/// use arrow::datatypes::{DataType, Field};
+/// use lakerace_format::schema_text::{parse_schema, print_field_type, print_type};
+///
+/// let schema = parse_schema("id uuid").unwrap();
+/// assert_eq!(print_field_type(schema.field(0)), "uuid");
+/// assert_eq!(print_type(schema.field(0).data_type()), "fixed_size_binary(16)");
+/// ```
+pub fn print_field_type(field: &Field) -> String {
+    match has_uuid_values(field) {
+        true => UUID.to_owned(),
+        false => type_text(field.data_type(), &print_field_type),
+    }
+}
+
+/// The text of a type with the types of the fields within it.
+fn type_text(data_type: &DataType, inner: &dyn Fn(&Field) -> String) -> String {
     let unit = |unit: &TimeUnit| match unit {
         TimeUnit::Second => "s",
         TimeUnit::Millisecond => "ms",
@@ -118,25 +140,27 @@ pub fn print_type(data_type: &DataType) -> String {
         DataType::Decimal64(p, s) => format!("decimal64({p},{s})"),
         DataType::Decimal128(p, s) => format!("decimal({p},{s})"),
         DataType::Decimal256(p, s) => format!("decimal256({p},{s})"),
-        DataType::List(f) => format!("list({})", print_type(f.data_type())),
-        DataType::LargeList(f) => format!("large_list({})", print_type(f.data_type())),
-        DataType::ListView(f) => format!("list_view({})", print_type(f.data_type())),
-        DataType::LargeListView(f) => format!("large_list_view({})", print_type(f.data_type())),
-        DataType::FixedSizeList(f, n) => format!("fixed_size_list({}, {n})", print_type(f.data_type())),
+        DataType::List(f) => format!("list({})", inner(f)),
+        DataType::LargeList(f) => format!("large_list({})", inner(f)),
+        DataType::ListView(f) => format!("list_view({})", inner(f)),
+        DataType::LargeListView(f) => format!("large_list_view({})", inner(f)),
+        DataType::FixedSizeList(f, n) => format!("fixed_size_list({}, {n})", inner(f)),
         DataType::Struct(fields) => {
-            let fields: Vec<String> = fields.iter().map(|f| print_field(f)).collect();
+            let fields: Vec<String> = fields.iter().map(|f| field_text(f, inner(f))).collect();
             format!("struct({})", fields.join(", "))
         }
         DataType::Map(entries, _) => match entries.data_type() {
             DataType::Struct(pair) if pair.len() == 2 => {
-                format!("map({}, {})", print_type(pair[0].data_type()), print_type(pair[1].data_type()))
+                format!("map({}, {})", inner(&pair[0]), inner(&pair[1]))
             }
-            other => format!("map({})", print_type(other)),
+            other => format!("map({})", type_text(other, inner)),
         },
-        DataType::Dictionary(key, value) => format!("dictionary({}, {})", print_type(key), print_type(value)),
-        DataType::RunEndEncoded(_, values) => format!("run_end_encoded({})", print_type(values.data_type())),
+        DataType::Dictionary(key, value) => {
+            format!("dictionary({}, {})", type_text(key, inner), type_text(value, inner))
+        }
+        DataType::RunEndEncoded(_, values) => format!("run_end_encoded({})", inner(values)),
         DataType::Union(fields, _) => {
-            let fields: Vec<String> = fields.iter().map(|(_, field)| print_field(field)).collect();
+            let fields: Vec<String> = fields.iter().map(|(_, field)| field_text(field, inner(field))).collect();
             format!("union({})", fields.join(", "))
         }
         // The other types are printed with Arrow's names: int64, float64, interval, …
@@ -207,10 +231,14 @@ const WITH_ARGUMENTS: &[&str] = &[
 ];
 
 fn print_field(field: &Field) -> String {
+    field_text(field, print_type(field.data_type()))
+}
+
+fn field_text(field: &Field, data_type: String) -> String {
     let plain = field.name().chars().all(is_name_char) && !field.name().is_empty();
     let name = if plain { field.name().clone() } else { format!("\"{}\"", field.name().replace('"', "\"\"")) };
     let null = if field.is_nullable() { "" } else { " not null" };
-    format!("{name} {}{null}", print_type(field.data_type()))
+    format!("{name} {data_type}{null}")
 }
 
 fn is_name_char(c: char) -> bool {

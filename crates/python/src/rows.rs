@@ -16,6 +16,7 @@ use arrow::datatypes::{
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use lakerace::{Batches, Error, ErrorKind, Job, JobOptions};
 use lakerace_format::is_uuid;
+use lakerace_format::schema_text::print_type;
 use lakerace_io::wait::lock;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -195,7 +196,7 @@ fn objects(py: Python<'_>, field: &Field, array: &ArrayRef) -> Objects {
         T::Struct(_) => structs(py, array),
         T::Map(..) => maps(py, array.as_map()),
         other => {
-            let message = format!("there is no Python object for the type {other}");
+            let message = format!("there is no Python object for the type {}", print_type(other));
             Err(ValueFailure::Ours(Error::unsupported(message).advice("exclude the column with columns=")))
         }
     }

@@ -14,6 +14,7 @@ use arrow::ffi_stream::FFI_ArrowArrayStream;
 use lakerace::{Batches, Error, ErrorKind, Job, Result};
 use lakerace_exec::{OrderedPool, PoolOptions, ProducerThreads, ValueSender};
 use lakerace_format::exported_schema;
+use lakerace_format::schema_text::print_field_type;
 use lakerace_io::option::Door;
 use lakerace_io::wait::lock;
 use pyo3::prelude::*;
@@ -286,7 +287,7 @@ fn requested(capsule: &Bound<'_, PyCapsule>, own: &SchemaRef) -> Result<SchemaRe
     }
     for (theirs, ours) in schema.fields().iter().zip(own.fields()) {
         if !can_cast_types(ours.data_type(), theirs.data_type()) {
-            let (from, to) = (ours.data_type(), theirs.data_type());
+            let (from, to) = (print_field_type(ours), print_field_type(theirs));
             return Err(Error::unsupported(format!("no cast from {from} to {to}")).at(ours.name()));
         }
     }

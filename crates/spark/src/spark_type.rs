@@ -1,7 +1,7 @@
 //! Arrow's types as Spark's, in the JSON of Spark's `DataType.json`.
 
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
-use lakerace::{Error, Result};
+use lakerace::{Error, Result, print_type};
 use serde_json::{Map, Value, json};
 
 use crate::call::UNIT;
@@ -137,7 +137,7 @@ fn spark_type(data_type: &DataType) -> Result<Value> {
 }
 
 fn foreign(data_type: &DataType) -> Error {
-    Error::unsupported(format!("Spark has no type for {data_type}"))
+    Error::unsupported(format!("Spark has no type for {}", print_type(data_type)))
         .advice("exclude the column: option(\"columns\", \"a,b\") names those to read")
 }
 

@@ -12,7 +12,7 @@ use arrow::datatypes::{
     DataType, Date32Type, Date64Type, Decimal128Type, Decimal256Type, Field, Fields, Float64Type, Int32Type, Int64Type,
     TimeUnit, UInt64Type, i256,
 };
-use lakerace_format::schema_text::print_type;
+use lakerace_format::schema_text::{print_field_type, print_type};
 use lakerace_io::{Error, ErrorKind, Result};
 
 use super::decimal;
@@ -117,7 +117,7 @@ fn check_type(field: &Field, path: &str) -> Result<()> {
         DataType::RunEndEncoded(_, value) => check_type(value, path),
         DataType::Interval(_) | DataType::Union(..) => Err(Error::unsupported(format!(
             "MongoDB has no type for the column {path:?} ({})",
-            print_type(field.data_type())
+            print_field_type(field)
         ))
         .advice("omit the column, or give it another type")),
         _ => Ok(()),

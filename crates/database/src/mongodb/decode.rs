@@ -11,7 +11,7 @@ use arrow::array::{
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Date32Type, Field, FieldRef, Fields, TimeUnit, i256};
-use lakerace_format::schema_text::print_type;
+use lakerace_format::schema_text::{print_field_type, print_type};
 use lakerace_io::{Error, Result};
 
 use super::decimal::{self, BsonDecimal};
@@ -428,7 +428,7 @@ fn misfit(value: BsonValue<'_>, field: &Field) -> Error {
     Error::invalid(format!(
         "a value is of type {}, but the schema has {}",
         type_name(value.kind),
-        print_type(field.data_type())
+        print_field_type(field)
     ))
     .advice(
         "give a schema that can hold all values, or read such fields as extended JSON with ?schema=infer&mixed=json",
@@ -436,7 +436,7 @@ fn misfit(value: BsonValue<'_>, field: &Field) -> Error {
 }
 
 fn out_of_range(field: &Field) -> Error {
-    Error::invalid(format!("a value does not fit {} exactly", print_type(field.data_type())))
+    Error::invalid(format!("a value does not fit {} exactly", print_field_type(field)))
         .advice("give the column a wider type in the schema")
 }
 

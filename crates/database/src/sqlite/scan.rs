@@ -213,7 +213,7 @@ fn misfit(scan: &SqliteScan, row: &rusqlite::Row<'_>, column: usize, number: u64
         None => format!("row {number}"),
     };
     let field = &scan.columns[column].field;
-    let wanted = lakerace_format::schema_text::print_type(field.data_type());
+    let wanted = lakerace_format::schema_text::print_field_type(field);
     // A text that is not UTF-8 can still be read as bytes.
     let other = if field.data_type().is_string() { "binary" } else { "utf8" };
     Error::invalid(format!("it is {found}, but the column's type is {wanted}"))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Schema};
-use lakerace_format::schema_text::print_type;
+use lakerace_format::schema_text::{print_field_type, print_type};
 use lakerace_format::suggestions::column_not_found;
 use lakerace_io::option::{ALLOW_NARROWING, COLUMNS, MODE};
 use lakerace_io::{Error, Result};
@@ -179,7 +179,7 @@ impl SqliteTarget {
             }
             let kept = found.kept.as_ref().and_then(|kept| kept.field_with_name(&column.name).ok());
             if let Some(kept) = kept.filter(|kept| kept.data_type() != field.data_type()) {
-                let (before, now) = (print_type(kept.data_type()), print_type(field.data_type()));
+                let (before, now) = (print_field_type(kept), print_field_type(field));
                 return named(format!("is {before} and would become {now}"));
             }
             let is_filled = column.is_nullable || !field.is_nullable() || options.key.contains(field.name());

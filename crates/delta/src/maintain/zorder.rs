@@ -3,6 +3,7 @@
 use arrow::array::{Array, BinaryArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use lakerace_format::Expr;
+use lakerace_format::schema_text::print_field_type;
 use lakerace_format::sort::{SortKeys, SortTerm};
 use lakerace_format::suggestions::column_not_found;
 use lakerace_io::option::{SORT_BY, ZORDER};
@@ -69,9 +70,8 @@ fn term(name: &str, schema: &SchemaRef) -> Result<SortTerm> {
     let Ok(field) = schema.field_with_name(name) else {
         return Err(column_not_found(name, schema.fields().iter().map(|field| field.name().as_str())));
     };
-    let data_type = field.data_type();
-    if data_type.is_nested() {
-        return Err(Error::unsupported(format!("sorting by a column of type {data_type}"))
+    if field.data_type().is_nested() {
+        return Err(Error::unsupported(format!("sorting by a column of type {}", print_field_type(field)))
             .at(format!("column {name:?}"))
             .advice(format!("name columns of numbers, text, dates or times with {SORT_BY} or {ZORDER}")));
     }

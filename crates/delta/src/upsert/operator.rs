@@ -13,7 +13,7 @@ use arrow::compute::kernels::{cmp, numeric, zip::zip};
 use arrow::compute::{CastOptions, cast_with_options, is_not_null};
 use arrow::datatypes::{DataType, Schema};
 use arrow::error::ArrowError;
-use lakerace_format::schema_text::print_type;
+use lakerace_format::schema_text::print_field_type;
 use lakerace_format::suggestions;
 use lakerace_io::{Error, Result};
 
@@ -178,8 +178,7 @@ impl MergeOperators {
                 return Err(Error::usage(format!("{name:?} is a key column, which can't have a merge operator")));
             }
             if !operator.takes(field.data_type()) {
-                let message =
-                    format!("{operator} can't merge the column {name:?} of type {}", print_type(field.data_type()));
+                let message = format!("{operator} can't merge the column {name:?} of type {}", print_field_type(field));
                 return Err(Error::usage(message).advice("last and last_not_null accept every type"));
             }
             by_column.insert(name, operator);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema};
-use lakerace_format::schema_text::print_type;
+use lakerace_format::schema_text::print_field_type;
 use lakerace_format::suggestions::column_not_found;
 use lakerace_io::option::{PARTITION_BY, TABLE_PROPERTY};
 use lakerace_io::{Error, Result};
@@ -96,10 +96,8 @@ fn check_partitions(schema: &Schema, partition_by: &[String]) -> Result<()> {
             return Err(Error::usage(format!("the column {name:?} is given twice")));
         }
         let refused = |why: &str| {
-            let message = format!(
-                "the column {name:?} of type {} can't be a partition column: {why}",
-                print_type(field.data_type())
-            );
+            let message =
+                format!("the column {name:?} of type {} can't be a partition column: {why}", print_field_type(field));
             Err(Error::unsupported(message)
                 .advice(format!("name another column, or a string column made from it, with {PARTITION_BY}")))
         };

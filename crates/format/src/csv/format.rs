@@ -18,7 +18,7 @@ use lakerace_io::{Error, Result};
 use super::print;
 use super::rules::DialectRules;
 use crate::prefetch;
-use crate::schema_text::print_type;
+use crate::schema_text::{print_field_type, print_type};
 use crate::uuids::with_uuid_texts;
 
 /// The number of rows ahead for which texts anywhere in memory are prefetched.
@@ -234,7 +234,7 @@ pub(super) fn check_types(schema: &Schema) -> Result<()> {
         if is_printable(field.data_type()) {
             continue;
         }
-        let name = print_type(field.data_type());
+        let name = print_field_type(field);
         let advice = match field.data_type() {
             t if t.is_nested() => {
                 format!("exclude it with {COLUMNS}, write its fields as separate columns, or write Parquet")

@@ -15,7 +15,7 @@ use super::columns::column_for;
 use super::fields::{FieldSplitter, FieldTable, OnRagged, RaggedRow};
 use super::rules::DialectRules;
 use crate::options::OnBadRow;
-use crate::schema_text::{print_type, quoted_name};
+use crate::schema_text::{print_field_type, print_type, quoted_name};
 use crate::text::infer;
 
 /// Approximate maximum of field offsets in a table, so that it fits into a core's own cache together with the text.
@@ -190,7 +190,7 @@ impl TextBlock<'_> {
         let position = self.layout.positions[column];
         let (start, end) = self.table.column(position).nth(row).unwrap_or_default();
         let shown = shorten(text.bytes.get(start..end.wrapping_sub(1)).unwrap_or(&[]));
-        let type_name = print_type(field.data_type());
+        let type_name = print_field_type(field);
         let error = match badness {
             FieldError::Value if self.parser.origins.get(column) == Some(&TypeOrigin::Inferred) => {
                 let found = text.field(start, end);

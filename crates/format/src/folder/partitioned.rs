@@ -18,7 +18,7 @@ use super::files::{FolderFiles, MakeSink};
 use crate::array_bytes::array_bytes;
 use crate::options::WriteOptions;
 use crate::own_texts::with_own_texts;
-use crate::schema_text::print_type;
+use crate::schema_text::print_field_type;
 use crate::sink::{Sink, Written};
 use crate::suggestions::column_not_found;
 
@@ -84,15 +84,15 @@ impl PartitionColumns {
                 return Err(Error::usage(format!("{PARTITION_BY} names the column {name:?} twice"))
                     .advice("name each column once"));
             }
-            let data_type = schema.field(at).data_type();
-            let value_type = match data_type {
+            let field = schema.field(at);
+            let value_type = match field.data_type() {
                 DataType::Dictionary(_, value) => value.as_ref(),
                 other => other,
             };
             if value_type.is_nested() || value_type.is_binary() || value_type.is_null() {
                 return Err(Error::unsupported(format!(
                     "column {name:?} of type {} can't name folders",
-                    print_type(data_type)
+                    print_field_type(field)
                 ))
                 .advice(format!("choose columns of numbers, text, dates or times with {PARTITION_BY}")));
             }

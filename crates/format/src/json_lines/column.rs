@@ -11,8 +11,9 @@ use lakerace_io::Result;
 use lakerace_io::option::{COLUMNS, SCHEMA};
 
 use super::fault::{LineFault, shown};
+use crate::extension_types::is_uuid;
 use crate::json::{Json, JsonKind};
-use crate::schema_text::print_type;
+use crate::schema_text::{UUID, print_type};
 use crate::text::infer;
 
 pub(super) use nested::{ExtraFields, ObjectColumns};
@@ -48,6 +49,7 @@ struct ColumnPath {
     /// Such as `a.b[]`.
     path: String,
     data_type: DataType,
+    is_uuid: bool,
     origin: ColumnOrigin,
     is_nullable: bool,
 }
@@ -83,7 +85,7 @@ impl ColumnSlot {
     /// `Unsupported` for types that JSON has no values for.
     pub fn new(field: &Field, path: String, origin: ColumnOrigin) -> Result<Self> {
         let data_type = field.data_type().clone();
-        let place = ColumnPath { path, data_type, origin, is_nullable: field.is_nullable() };
+        let place = ColumnPath { path, data_type, is_uuid: is_uuid(field), origin, is_nullable: field.is_nullable() };
         let column = match nested::column(&place)? {
             Some(column) => column,
             None => scalar::column(&place)?,
@@ -145,7 +147,7 @@ impl ColumnPath {
             Ok(value) => (value, shown(value)),
             Err(error) => return LineFault::Json(error),
         };
-        let data_type = print_type(&self.data_type);
+        let data_type = if self.is_uuid { UUID.to_owned() } else { print_type(&self.data_type) };
         let from = match self.origin {
             ColumnOrigin::Given => "",
             ColumnOrigin::Expected => ", which the table has",

@@ -13,7 +13,7 @@ use super::column::{AbsentFields, ColumnOrigin, ColumnSlot};
 use super::sample::fields_of_lines;
 use crate::input::Constants;
 use crate::json::{Json, write_text};
-use crate::schema_text::{print_type, quoted_name};
+use crate::schema_text::{print_field_type, quoted_name};
 use crate::text::MAX_SAMPLE_BYTES;
 
 /// The columns that are read from lines.
@@ -120,7 +120,7 @@ fn json_text(constants: &Constants, field: &Field, origin: ColumnOrigin) -> Resu
             return Ok(Some(text.into()));
         }
     }
-    let data_type = print_type(field.data_type());
+    let data_type = print_field_type(field);
     let message = format!("the folder's value of {name:?}, {plain:?}, is not a value of type {data_type}");
     Err(Error::invalid(message)
         .advice(format!("give a type that holds all values with {}", SCHEMA.to(format!("{} utf8", quoted_name(name))))))

@@ -19,7 +19,7 @@ use super::time::{DAY_NS, parse_time, parse_timestamp};
 use super::value::{Value, is_binary, is_text, plain_type};
 use super::{ColumnRef, evaluate};
 use crate::expr::{ArithmeticOp, CompareOp, Expr, Literal};
-use crate::schema_text::print_type;
+use crate::schema_text::{UUID, print_type};
 use crate::suggestions::column_not_found;
 
 /// Deeper nesting than any person writes; evaluation recurses as deep.
@@ -76,7 +76,7 @@ impl PredicateBinder<'_> {
                     ComparisonClass::Null => Ok(ConditionNode::Constant(None)),
                     _ => Err(Error::invalid(format!(
                         "column {name:?} is {}, not a condition",
-                        print_type(&column.data_type)
+                        self.type_of_column(&column)
                     ))
                     .advice("compare it with a value, or CAST it to bool")),
                 }
@@ -92,7 +92,7 @@ impl PredicateBinder<'_> {
                 match class(&scalar) {
                     ComparisonClass::Boolean => fold(ConditionNode::Truth(scalar)),
                     ComparisonClass::Null => Ok(ConditionNode::Constant(None)),
-                    _ => Err(Error::invalid(format!("{} is not a condition", words(&scalar)))),
+                    _ => Err(Error::invalid(format!("{} is not a condition", words(&scalar, self.schema)))),
                 }
             }
             Expr::Like { expr, pattern, escape, case_insensitive } => {
@@ -104,7 +104,7 @@ impl PredicateBinder<'_> {
                 if !is_text(&column.data_type) {
                     return Err(Error::invalid(format!(
                         "column {name:?} is {}, but LIKE needs text",
-                        print_type(&column.data_type)
+                        self.type_of_column(&column)
                     ))
                     .advice(calls::like_advice(&column.data_type)));
                 }
@@ -152,12 +152,17 @@ impl PredicateBinder<'_> {
                             | (ComparisonClass::Binary, ComparisonClass::Text)
                     );
                 if !is_comparable {
-                    return Err(Error::invalid(format!("{} can't be compared with {}", words(&left), words(&right))));
+                    return Err(Error::invalid(format!(
+                        "{} can't be compared with {}",
+                        words(&left, self.schema),
+                        words(&right, self.schema)
+                    )));
                 }
                 if (is_fixed_binary(&left) && r == ComparisonClass::Text)
                     || (l == ComparisonClass::Text && is_fixed_binary(&right))
                 {
-                    let message = format!("{} can't be compared with {}", words(&left), words(&right));
+                    let message =
+                        format!("{} can't be compared with {}", words(&left, self.schema), words(&right, self.schema));
                     return Err(
                         Error::invalid(message).advice("a constant can be a UUID when it is compared with 16 bytes")
                     );
@@ -167,12 +172,24 @@ impl PredicateBinder<'_> {
         }
     }
 
+    /// The text of a column's type.
+    fn type_of_column(&self, column: &Arc<ColumnRef>) -> String {
+        type_text(&RowScalar::Column(Arc::clone(column)), &column.data_type, self.schema)
+    }
+
+    /// The error of a literal that a column can't be compared with.
+    fn wrong_type(&self, column: &Arc<ColumnRef>, what: &str) -> Error {
+        let plain = print_type(plain_type(&column.data_type));
+        let shown = type_text(&RowScalar::Column(Arc::clone(column)), plain_type(&column.data_type), self.schema);
+        Error::invalid(format!("column {:?}: {}", column.name(), what.replacen(&plain, &shown, 1)))
+    }
+
     fn compare_column(&self, op: CompareOp, name: &str, literal: &Literal) -> Result<ConditionNode> {
         let column = self.column(name)?;
         if plain_type(&column.data_type) == &DataType::Null {
             return Ok(ConditionNode::Constant(None));
         }
-        let place = place_literal(literal, &column.data_type).map_err(|what| wrong_type(name, &what))?;
+        let place = place_literal(literal, &column.data_type).map_err(|what| self.wrong_type(&column, &what))?;
         Ok(compare_at(op, column, place))
     }
 
@@ -185,7 +202,7 @@ impl PredicateBinder<'_> {
         let column = self.column(name)?;
         let (mut values, mut has_null) = (Vec::with_capacity(list.len()), false);
         for literal in list {
-            match place_literal(literal, &column.data_type).map_err(|what| wrong_type(name, &what))? {
+            match place_literal(literal, &column.data_type).map_err(|what| self.wrong_type(&column, &what))? {
                 LiteralPlace::Null => has_null = true,
                 LiteralPlace::At(value) => values.push(value),
                 // No value of the column equals it.
@@ -224,7 +241,7 @@ impl PredicateBinder<'_> {
             Expr::Literal(literal) => constant(literal).map(RowScalar::Constant),
             Expr::Arithmetic { op, left, right } => {
                 let (left, right) = self.scalar_pair(left, right, depth + 1)?;
-                check_arithmetic(*op, &left, &right)?;
+                check_arithmetic(*op, &left, &right, self.schema)?;
                 Ok(RowScalar::Arithmetic { op: *op, left: Box::new(left), right: Box::new(right) })
             }
             Expr::Call { function, arguments } => self.call(*function, arguments, depth + 1),
@@ -276,10 +293,6 @@ fn resolve(fields: &Fields, name: &str) -> Result<Option<(usize, Vec<String>, Da
     Ok(None)
 }
 
-fn wrong_type(name: &str, what: &str) -> Error {
-    Error::invalid(format!("column {name:?}: {what}"))
-}
-
 /// A comparison of a column with a place on its axis.
 fn compare_at(op: CompareOp, column: Arc<ColumnRef>, place: LiteralPlace) -> ConditionNode {
     use CompareOp::*;
@@ -309,7 +322,7 @@ fn compare_at(op: CompareOp, column: Arc<ColumnRef>, place: LiteralPlace) -> Con
     }
 }
 
-fn check_arithmetic(op: ArithmeticOp, left: &RowScalar, right: &RowScalar) -> Result<()> {
+fn check_arithmetic(op: ArithmeticOp, left: &RowScalar, right: &RowScalar, schema: &Schema) -> Result<()> {
     use ArithmeticOp::{Add, Subtract};
     match (class(left), class(right), op) {
         (ComparisonClass::Null | ComparisonClass::Number, ComparisonClass::Null | ComparisonClass::Number, _) => Ok(()),
@@ -320,10 +333,14 @@ fn check_arithmetic(op: ArithmeticOp, left: &RowScalar, right: &RowScalar) -> Re
         | (ComparisonClass::Interval, ComparisonClass::Instant, Add) => Ok(()),
         (ComparisonClass::Instant, _, _) | (_, ComparisonClass::Instant, _) => Err(Error::unsupported(format!(
             "{} and {} can't be combined: days are added to dates, and intervals to dates and timestamps",
-            words(left),
-            words(right)
+            words(left, schema),
+            words(right, schema)
         ))),
-        _ => Err(Error::invalid(format!("{} and {} can't be combined by arithmetic", words(left), words(right)))),
+        _ => Err(Error::invalid(format!(
+            "{} and {} can't be combined by arithmetic",
+            words(left, schema),
+            words(right, schema)
+        ))),
     }
 }
 
@@ -380,18 +397,24 @@ fn class_of(data_type: &DataType) -> ComparisonClass {
     }
 }
 
-fn words(scalar: &RowScalar) -> String {
+/// The text of a value's type.
+fn type_text(scalar: &RowScalar, data_type: &DataType, schema: &Schema) -> String {
+    if is_uuid_value(scalar, schema) { UUID.to_owned() } else { print_type(data_type) }
+}
+
+fn words(scalar: &RowScalar, schema: &Schema) -> String {
+    let type_text = |data_type: &DataType| type_text(scalar, data_type, schema);
     match scalar {
-        RowScalar::Column(column) => format!("column {:?} ({})", column.name(), print_type(&column.data_type)),
+        RowScalar::Column(column) => format!("column {:?} ({})", column.name(), type_text(&column.data_type)),
         RowScalar::Constant(array) => match Value::from_array(array, 0) {
-            Some(value) => format!("{} ({})", value.display(array.data_type()), print_type(array.data_type())),
+            Some(value) => format!("{} ({})", value.display(array.data_type()), type_text(array.data_type())),
             None if matches!(array.data_type(), DataType::Interval(_)) => "an interval".to_owned(),
             None => "NULL".to_owned(),
         },
         RowScalar::Arithmetic { .. } if class(scalar) == ComparisonClass::Instant => "a computed date".to_owned(),
         RowScalar::Arithmetic { .. } => "a computed number".to_owned(),
         RowScalar::Condition(_) => "a condition (Boolean)".to_owned(),
-        RowScalar::Call { data_type, .. } => format!("a computed value ({})", print_type(data_type)),
+        RowScalar::Call { data_type, .. } => format!("a computed value ({})", type_text(data_type)),
     }
 }
 

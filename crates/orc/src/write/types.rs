@@ -27,9 +27,12 @@ fn stored_field(field: &FieldRef, path: &str) -> Result<FieldRef> {
 fn stored_type(data_type: &DataType, path: &str) -> Result<DataType> {
     let unsupported = |advice: &str| {
         // The type alone: below it there may be names of fields, which keep their letters.
-        let name = data_type.to_string();
-        let end = name.find('(').unwrap_or(name.len());
-        let name = name[..end].to_ascii_lowercase();
+        let name = match data_type {
+            DataType::ListView(_) => "list_view".to_owned(),
+            DataType::LargeListView(_) => "large_list_view".to_owned(),
+            DataType::RunEndEncoded(..) => "run_end_encoded".to_owned(),
+            other => other.to_string().split('(').next().unwrap_or_default().to_ascii_lowercase(),
+        };
         Err(Error::unsupported(format!("ORC has no type for {name}; {advice}")).at(format!("column {path:?}")))
     };
     Ok(match data_type {

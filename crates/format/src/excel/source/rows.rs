@@ -18,7 +18,7 @@ use crate::excel::column_values::{ColumnToRead, ColumnTypeOrigin, column_array};
 use crate::excel::sheet::{SheetOptions, SheetTable};
 use crate::input::Constants;
 use crate::options::OnBadRow;
-use crate::schema_text::{print_type, quoted_name};
+use crate::schema_text::{print_field_type, quoted_name};
 use crate::sequential_files::SequentialFile;
 
 /// Rows in a batch, where no other number is given.
@@ -207,7 +207,7 @@ fn value_error(value: &CellValue, sheet: &OpenSheet, field: &Field, origin: Colu
     value.write_text(&sheet.table.texts, &mut text);
     let shown: String = text.chars().take(SHOWN_CHARACTERS).collect();
     let more = if shown.len() < text.len() { "…" } else { "" };
-    let type_name = print_type(field.data_type());
+    let type_name = print_field_type(field);
     let message = match value {
         CellValue::Number(number) if is_inexact_integer(*number) => {
             format!("{shown}{more} may be rounded, as a workbook keeps 15 to 17 digits: it is not read as {type_name}")

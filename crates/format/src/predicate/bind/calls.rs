@@ -91,7 +91,8 @@ impl PredicateBinder<'_> {
                 };
                 let is_clock = class(&value) == ComparisonClass::Time && function == F::DatePart;
                 if class(&value) != ComparisonClass::Instant && !is_clock {
-                    let message = format!("{} takes a date or timestamp, not {}", name(function), words(&value));
+                    let message =
+                        format!("{} takes a date or timestamp, not {}", name(function), words(&value, self.schema));
                     return Err(Error::invalid(message).advice("CAST a text to one: CAST(a AS timestamp)"));
                 }
                 let call = if function == F::DateTrunc {
@@ -115,7 +116,7 @@ impl PredicateBinder<'_> {
                 true => Ok(value),
                 false if is_text(&from) || is_bytes => self.bound_call(FunctionCall::Uuid { is_lenient }, vec![value]),
                 false if from == DataType::Null => Ok(null_of(&to)),
-                false => Err(Error::invalid(format!("{} can't be cast to uuid", words(&value)))
+                false => Err(Error::invalid(format!("{} can't be cast to uuid", words(&value, self.schema)))
                     .advice("a text or 16 bytes can be cast to it")),
             };
         }
@@ -123,7 +124,7 @@ impl PredicateBinder<'_> {
             return self.bound_call(FunctionCall::UuidText, vec![value]);
         }
         if !arrow::compute::can_cast_types(&from, &to) {
-            return Err(Error::invalid(format!("{} can't be cast to {data_type}", words(&value))).advice(
+            return Err(Error::invalid(format!("{} can't be cast to {data_type}", words(&value, self.schema))).advice(
                 match is_text(&to) {
                     true => BYTES_ADVICE,
                     false => "CAST it to another type, such as text",
@@ -167,7 +168,7 @@ impl PredicateBinder<'_> {
             ComparisonClass::Text => {
                 fold(ConditionNode::Truth(self.bound_call(FunctionCall::Like(pattern), vec![value])?))
             }
-            _ => Err(Error::invalid(format!("{} is not text, but LIKE needs text", words(&value)))
+            _ => Err(Error::invalid(format!("{} is not text, but LIKE needs text", words(&value, self.schema)))
                 .advice(like_advice(&self.type_of(&value)?))),
         }
     }
@@ -187,7 +188,7 @@ impl PredicateBinder<'_> {
             if found == ComparisonClass::Null {
                 *argument = null_of(if at < texts { &DataType::Utf8View } else { &DataType::Int64 });
             } else if found != wanted {
-                let message = format!("{} takes {kind}, not {}", name(function), words(argument));
+                let message = format!("{} takes {kind}, not {}", name(function), words(argument, self.schema));
                 return Err(Error::invalid(message).advice("CAST the value to another type: CAST(a AS text)"));
             }
         }
@@ -217,7 +218,7 @@ impl PredicateBinder<'_> {
     fn of_one_type(&self, values: Vec<RowScalar>, what: &str) -> Result<Vec<RowScalar>> {
         let types = values.iter().map(|value| self.type_of(value)).collect::<Result<Vec<_>>>()?;
         let Some(common) = common_type(&types) else {
-            let words: Vec<String> = values.iter().map(words).collect();
+            let words: Vec<String> = values.iter().map(|value| words(value, self.schema)).collect();
             return Err(Error::invalid(format!("{what} has values of different types: {}", words.join(", ")))
                 .advice("CAST them to one type: CAST(a AS text)"));
         };
