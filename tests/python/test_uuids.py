@@ -445,3 +445,36 @@ def test_sqlite_has_bytes(source: Path, tmp_path: Path) -> None:
     assert rows == [(SEVENTH.bytes, '{"a": 7}')]
     lr.copy(f"sqlite://{tmp_path}/a.db#t", tmp_path / "back.parquet")
     assert types(tmp_path / "back.parquet") == ["BIGINT", "UUID", "JSON"]
+
+
+def test_dictionaries_of_uuids_are_uuids_in_sql_and_python(tmp_path: Path) -> None:
+    ids = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0]), pa.array([SEVENTH, EIGHTH], pa.uuid()))
+    table = pa.table({"d": ids, "s": pa.StructArray.from_arrays([ids], ["d"]), "i": range(4)})
+    path = tmp_path / "a.arrow"
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    expected = [SEVENTH, EIGHTH, None, SEVENTH]
+    found = lr.sql(f"SELECT typeof(d), typeof(s), d, s.d AS e FROM '{path}' ORDER BY i").to_arrow().to_pylist()
+    assert {(row["typeof(d)"], row["typeof(s)"]) for row in found} == {("UUID", "STRUCT(d UUID)")}
+    texts = [None if value is None else str(value) for value in expected]
+    assert [row["d"] for row in found] == [row["e"] for row in found] == texts
+    assert lr.sql(f"SELECT i FROM '{path}' WHERE d = '{EIGHTH}'").to_arrow()["i"].to_pylist() == [1]
+    scanned = lr.scan(path).to_arrow()
+    assert scanned.schema.field("d").type == pa.uuid()
+    assert scanned["d"].to_pylist() == expected
+    assert [row["d"] for row in lr.scan(path).rows(named=True)] == expected
+    assert duckdb.sql("SELECT d FROM scanned").fetchall() == [(value,) for value in expected]
+
+
+def test_messages_name_the_type_as_the_user_does(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id\nx\n")
+    (tmp_path / "a.jsonl").write_text('{"id":"x"}\n')
+    for path in (tmp_path / "a.csv", tmp_path / "a.jsonl"):
+        with pytest.raises(lr.InvalidInputError, match='"x" is not a value of type uuid'):
+            lr.scan(path, schema="id uuid").to_arrow()
+    source = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": pa.array([SEVENTH], pa.uuid())}), source)
+    for condition in ("id = 5", "id LIKE 'x'", "id", "id IN (5)", "length(id) > 5"):
+        with pytest.raises(lr.InvalidInputError, match="uuid") as caught:
+            lr.scan(source, where=condition).to_arrow()
+        assert "fixed_size_binary" not in str(caught.value)

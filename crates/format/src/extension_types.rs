@@ -65,7 +65,8 @@ pub(crate) fn join_extension_types(field: &mut Field, other: &Field) {
 }
 
 /// The schema for other libraries: JSON is text, also within columns. polars warns of columns of `arrow.json`, or reads
-/// them as a type that has no functions of texts. pyarrow filters no such columns.
+/// them as a type that has no functions of texts. pyarrow filters no such columns. UUIDs have no dictionary: other libraries
+/// have the extension type on the values of a dictionary, where Arrow's fields here have none.
 pub fn exported_schema(schema: &Schema) -> SchemaRef {
     let fields: Fields = schema.fields().iter().map(exported_field).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
@@ -74,11 +75,15 @@ pub fn exported_schema(schema: &Schema) -> SchemaRef {
 fn exported_field(field: &FieldRef) -> FieldRef {
     let data_type = map_inner_fields(field.data_type(), exported_field).unwrap_or_else(|| field.data_type().clone());
     let mut exported = field.as_ref().clone().with_data_type(data_type);
-    // Other libraries have the extension type on the values of a dictionary.
-    if is_json(field) || (has_uuid_values(field) && !is_uuid(field)) {
+    if is_json(field) {
         for key in [EXTENSION_NAME, PARAMETERS] {
             exported.metadata_mut().remove(key);
         }
+    }
+    if let DataType::Dictionary(_, values) = field.data_type()
+        && has_uuid_values(field)
+    {
+        exported.set_data_type(values.as_ref().clone());
     }
     Arc::new(exported)
 }

@@ -189,7 +189,10 @@ fn objects(py: Python<'_>, field: &Field, array: &ArrayRef) -> Objects {
         T::Timestamp(..) => timestamps(py, array),
         T::Time32(_) | T::Time64(_) => times(py, array),
         T::Duration(unit) => durations(py, array, *unit),
-        T::Dictionary(_, values) => objects(py, field, &cast(array, values)?),
+        T::Dictionary(_, values) => {
+            let values = values.as_ref();
+            objects(py, &field.clone().with_data_type(values.clone()), &cast(array, values)?)
+        }
         T::List(item) => lists(py, item, array.as_list::<i32>()),
         T::LargeList(item) => lists(py, item, array.as_list::<i64>()),
         T::FixedSizeList(item, _) => fixed_lists(py, item, array.as_fixed_size_list()),

@@ -36,3 +36,14 @@ fn json_is_text_for_other_libraries() {
     let exported = exported_schema(&Schema::new(vec![json(), within(json()), within(uuid.clone())]));
     assert_eq!(*exported, Schema::new(vec![text.clone(), within(text), within(uuid)]));
 }
+
+#[test]
+fn other_libraries_get_uuids_without_a_dictionary() {
+    let mut uuid = Field::new("u", DataType::FixedSizeBinary(16), true);
+    mark_uuid(&mut uuid);
+    let values = Box::new(uuid.data_type().clone());
+    let dictionary = uuid.clone().with_data_type(DataType::Dictionary(Box::new(DataType::Int32), values));
+    let within = |field: Field| Field::new("list", DataType::List(Arc::new(field)), true);
+    let exported = exported_schema(&Schema::new(vec![dictionary.clone(), within(dictionary)]));
+    assert_eq!(*exported, Schema::new(vec![uuid.clone(), within(uuid)]));
+}
