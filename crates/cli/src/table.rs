@@ -2,13 +2,13 @@
 
 use std::io::{BufWriter, Write};
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, DurationFormat, FormatOptions};
 use console::{Alignment, style};
 use console::{Term, measure_text_width, pad_str, truncate_str};
-use lakerace::{Error, Result, with_instants_in_utc, with_uuid_texts};
+use lakerace::{Error, Result, value_text, with_instants_in_utc, with_uuid_texts};
 
 /// Rows that set the widths.
 const SAMPLE_ROWS: usize = 1000;
@@ -96,7 +96,7 @@ impl TablePrinter {
                 let options = options();
                 let formatter = ArrayFormatter::try_new(column, &options).map_err(formatting)?;
                 for row in 0..column.len().min(left) {
-                    width = width.max(measure_text_width(&cell(&formatter, row)?));
+                    width = width.max(measure_text_width(&cell(&formatter, column, row)?));
                 }
                 left = left.saturating_sub(column.len());
             }
@@ -137,7 +137,7 @@ impl TablePrinter {
                     let dim = style("null").dim().to_string();
                     self.put(&mut line, &dim, widths[i], is_number(&self.schema, i), is_last);
                 } else {
-                    let text = cell(formatter, row)?;
+                    let text = cell(formatter, batch.column(i), row)?;
                     self.put(&mut line, &text, widths[i], is_number(&self.schema, i), is_last);
                 }
             }
@@ -190,8 +190,9 @@ fn options() -> FormatOptions<'static> {
     FormatOptions::default().with_null("null").with_duration_format(DurationFormat::ISO8601)
 }
 
-fn cell(formatter: &ArrayFormatter<'_>, row: usize) -> Result<String> {
-    formatter.value(row).try_to_string().map(|text| printable(&text)).map_err(formatting)
+fn cell(formatter: &ArrayFormatter<'_>, column: &ArrayRef, row: usize) -> Result<String> {
+    let text = formatter.value(row).try_to_string().or_else(|_| value_text(column, row));
+    text.map(|text| printable(&text)).map_err(formatting)
 }
 
 /// Control characters escaped: a value must not move the cursor of the terminal that shows it.

@@ -8,7 +8,6 @@ mod spark_meaning;
 
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{DataType, Fields, Schema};
-use arrow::util::display::array_value_to_string;
 use lakerace_format::{Expr, Predicate, ReadRequest, Source};
 use lakerace_io::option::{ALTER, UNSET, WHERE};
 use lakerace_io::{Error, ErrorKind, Result};
@@ -174,7 +173,9 @@ fn shown<'a>(batch: &RecordBatch, row: usize, columns: impl Iterator<Item = &'a 
         let column = batch.column_by_name(name).ok_or_else(|| Error::internal("a row lacks a column"))?;
         let value = match column.is_null(row) {
             true => "null".to_owned(),
-            false => array_value_to_string(column, row).map_err(|e| Error::from_source(ErrorKind::Internal, e))?,
+            false => {
+                lakerace_format::value_text(column, row).map_err(|e| Error::from_source(ErrorKind::Internal, e))?
+            }
         };
         let cut: String = value.chars().take(40).collect();
         parts.push(format!("{name} = {}", if cut.len() < value.len() { format!("{cut}…") } else { value }));

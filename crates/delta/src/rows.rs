@@ -225,7 +225,7 @@ impl NumberedRows {
         let row = self.gather(schema, std::iter::once(row))?;
         let value = |name: &str| {
             let array = row.column_by_name(name)?;
-            let value = arrow::util::display::array_value_to_string(array, 0).ok()?;
+            let value = lakerace_format::value_text(array, 0).ok()?;
             Some(format!("{name} = {value}"))
         };
         Ok(columns.names().filter_map(value).collect::<Vec<_>>().join(", "))

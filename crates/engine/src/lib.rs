@@ -86,7 +86,7 @@ pub use lakerace_format::{
     ARROW_IPC, Batches, CSV, Codec, ColumnUnion, Compression, CreateFile, CsvOptions, EXCEL, ExcelOptions, Expr,
     Extremes, FieldPaths, FileFormat, FilePlan, JSON_LINES, ORC, OnBadRow, OpenFiles, OpenOptions, OrcOptions, PARQUET,
     ParquetOptions, ReadPlan, ReadRequest, Sink, Source, SourceInfo, TBL, TSV, TimestampUnit, WriteOptions, Written,
-    with_instants_in_utc, with_uuid_texts,
+    value_text, with_instants_in_utc, with_uuid_texts,
 };
 pub use lakerace_io::option;
 pub use lakerace_io::panics::panicked;

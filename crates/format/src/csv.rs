@@ -54,6 +54,7 @@ use lakerace_io::option::{
     TIMESTAMP_FORMAT,
 };
 
+pub use format::moment_texts;
 pub use lines::CsvLines;
 pub use rules::Dialect;
 pub use sink::CsvSink;

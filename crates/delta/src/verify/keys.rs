@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashSet};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use arrow::row::{RowConverter, SortField};
-use arrow::util::display::array_value_to_string;
 use lakerace_format::suggestions::column_not_found;
+use lakerace_format::value_text;
 use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -104,7 +104,7 @@ impl SeenKeys<'_> {
                 return;
             }
             let value = |(name, column): (&String, &ArrayRef)| {
-                format!("{name}={}", array_value_to_string(column, row).unwrap_or_default())
+                format!("{name}={}", value_text(column, row).unwrap_or_default())
             };
             let text: Vec<String> = self.key.iter().zip(batch.columns()).map(value).collect();
             let file = batch.column_by_name(FILE_COLUMN).and_then(|column| column.as_string_opt::<i32>());

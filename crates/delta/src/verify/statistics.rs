@@ -5,7 +5,7 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::compute::kernels::cmp::{gt, lt};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, i256};
-use arrow::util::display::array_value_to_string;
+use lakerace_format::value_text;
 use lakerace_io::option::{COMPACT, SORT_BY};
 use lakerace_io::{Error, Result};
 
@@ -142,7 +142,7 @@ impl LeafStatistics {
         for (bound, is_min) in [(&self.min, true), (&self.max, false)] {
             let Some(bound) = bound else { continue };
             if let Some(row) = beyond(values, bound, is_min)? {
-                let text = |array: &ArrayRef, row| array_value_to_string(array, row).unwrap_or_default();
+                let text = |array: &ArrayRef, row| value_text(array, row).unwrap_or_default();
                 let (side, kind) = if is_min { ("below", "minimum") } else { ("above", "maximum") };
                 self.problem = Some(format!(
                     "column {}: the value {} is {side} the {kind} {} that the log states",

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{Field, SchemaRef};
-use arrow::util::display::array_value_to_string;
-use lakerace_format::{narrowed_batch, with_uuid_texts, without_dictionaries};
+use lakerace_format::{narrowed_batch, value_text, with_uuid_texts, without_dictionaries};
 use lakerace_io::option::KEY;
 use lakerace_io::{Error, Result};
 
@@ -142,7 +141,7 @@ impl DiffSide {
             let Some(row) = self.key.hashes(&batch)?.iter().position(|known| *known == hash) else { continue };
             let keys = self.key.project(&batch)?;
             let text = |(field, column): (&Arc<Field>, &Arc<dyn Array>)| {
-                let value = array_value_to_string(column, row).map_err(Error::unexpected)?;
+                let value = value_text(column, row).map_err(Error::unexpected)?;
                 Ok(format!("{} = {value}", field.name()))
             };
             let texts = keys.schema_ref().fields().iter().zip(keys.columns()).map(text).collect::<Result<Vec<_>>>()?;

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array};
 use arrow::compute::{cast, concat_batches, filter_record_batch, interleave, take_record_batch};
 use lakerace_exec::map_with_states;
-use lakerace_format::schema_text::print_type;
+use lakerace_format::csv::moment_texts;
+use lakerace_format::schema_text::print_field_type;
 use lakerace_format::sort::spill::{RunLocation, SpillFile, broken};
 use lakerace_format::with_own_texts;
 use lakerace_io::option::{COLUMNS, SUMMARY};
@@ -283,8 +284,13 @@ fn batch_of(differences: &[RowDifference], batches: &[RecordBatch; 2], output: &
     let mut arrays: Vec<ArrayRef> = vec![Arc::new(StringArray::from(kinds))];
     for (at, field) in output.schema.fields()[1..output.schema.fields().len() - 1].iter().enumerate() {
         let typed = |batch: &RecordBatch| {
-            cast(batch.column(at), field.data_type()).map_err(|error| {
-                Error::unsupported(format!("a value that differs has no {}", print_type(field.data_type())))
+            let column = batch.column(at);
+            let cast = cast(column, field.data_type()).or_else(|error| match moment_texts(column) {
+                Some(texts) if field.data_type().is_string() => cast(&texts, field.data_type()),
+                _ => Err(error),
+            });
+            cast.map_err(|error| {
+                Error::unsupported(format!("a value that differs has no {}", print_field_type(field)))
                     .because(error)
                     .at(format!("column {:?}", field.name()))
                     .advice(format!("name the other columns with {COLUMNS}, or count differences alone with {SUMMARY}"))

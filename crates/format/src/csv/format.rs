@@ -8,7 +8,8 @@ use arrow::array::types::{
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::array::{
-    AnyDictionaryArray, Array, ArrayRef, ArrowPrimitiveType, ByteView, MAX_INLINE_VIEW_LEN, StringViewArray,
+    AnyDictionaryArray, Array, ArrayRef, ArrowPrimitiveType, ByteView, MAX_INLINE_VIEW_LEN, StringArray,
+    StringViewArray,
 };
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use arrow::record_batch::RecordBatch;
@@ -314,6 +315,28 @@ where
         print::time(value, unit, out);
         Ok(())
     })
+}
+
+/// The texts of days and timestamps of any year, as CSV has them; `None` for columns of other types. The arrow crate has none
+/// for years beyond those of its calendar.
+///
+/// ```
+/// use arrow::array::Date32Array;
+/// use lakerace_format::csv::moment_texts;
+/// let texts = moment_texts(&Date32Array::from(vec![i32::MAX, 0])).unwrap();
+/// assert_eq!([texts.value(0), texts.value(1)], ["+5881580-07-11", "1970-01-01"]);
+/// ```
+pub fn moment_texts(array: &dyn Array) -> Option<StringArray> {
+    if !matches!(array.data_type(), DataType::Date32 | DataType::Date64 | DataType::Timestamp(..)) {
+        return None;
+    }
+    let print = value_printer(array).ok()?;
+    let text = |row| {
+        let mut text = Vec::new();
+        print(row, &mut text).ok()?;
+        String::from_utf8(text).ok()
+    };
+    Some((0..array.len()).map(|row| array.is_valid(row).then(|| text(row)).flatten()).collect())
 }
 
 fn value_printer<'a>(array: &'a dyn Array) -> Result<Print<'a>> {

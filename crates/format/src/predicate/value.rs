@@ -6,8 +6,9 @@ use std::sync::Arc;
 use arrow::array::types::*;
 use arrow::array::*;
 use arrow::datatypes::{DataType, i256};
-use arrow::util::display::array_value_to_string;
 use lakerace_io::{Error, Result};
+
+use crate::value_text::value_text;
 
 /// A value that is not null, as its column stores it.
 #[derive(Debug, Clone, PartialEq)]
@@ -154,7 +155,7 @@ impl Value {
                 return if cut.len() < text.len() { format!("'{cut}…'") } else { format!("'{cut}'") };
             }
             _ => array_of(std::slice::from_ref(self), data_type)
-                .and_then(|array| array_value_to_string(&array, 0).map_err(Error::unexpected)),
+                .and_then(|array| value_text(&array, 0).map_err(Error::unexpected)),
         };
         text.unwrap_or_else(|_| format!("{self:?}"))
     }
