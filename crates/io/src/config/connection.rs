@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::check::{check_options, check_url, is_sqlite};
+use super::check::{check_options, check_url, is_name, is_sqlite};
 use super::entry::ConfigFile;
 use super::file::default_path;
 use super::variables::{Lookup, expand, expand_url};
@@ -88,7 +88,9 @@ pub(super) fn resolve(text: &str, config: Option<&ConfigFile>, lookup: Lookup<'_
     let end = text.find(['/', '#']).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     let entry = config.and_then(|config| config.connections.get(name));
-    let (Some(config), Some(entry)) = (config, entry) else { return Err(unknown_connection(name, config)) };
+    let (Some(config), Some(entry)) = (config, entry) else {
+        return Err(unknown_connection(name, text, config));
+    };
     let place = |line: usize| config.place_of(line);
     let base = expand_url(&entry.url.text, lookup).and_then(|url| check_url(&url).map(|()| url));
     let base = base.map_err(|error| error.at(format!("{}, url of {name}", place(entry.url.line))))?;
@@ -105,8 +107,14 @@ pub(super) fn resolve(text: &str, config: Option<&ConfigFile>, lookup: Lookup<'_
     Ok(ResolvedLocation { url, connection: Arc::new(connection) })
 }
 
-fn unknown_connection(name: &str, config: Option<&ConfigFile>) -> Error {
-    let local = format!("a local file of this name is ./@{name}");
+/// The error of a location without a connection. `text` is the location after its `@`.
+fn unknown_connection(name: &str, text: &str, config: Option<&ConfigFile>) -> Error {
+    let local = format!("a local file of this name is ./@{text}");
+    if !is_name(name) {
+        return Error::usage(format!("{name:?} is no name of a connection")).at(format!("@{text}")).advice(format!(
+            "{local}; other locations that begin with @ are below a connection of the configuration file, such as @lake/orders"
+        ));
+    }
     let advice = match config {
         None => {
             let file =
@@ -126,7 +134,7 @@ fn unknown_connection(name: &str, config: Option<&ConfigFile>) -> Error {
             }
         }
     };
-    Error::usage(format!("unknown connection {name:?}")).at(format!("@{name}")).advice(advice)
+    Error::usage(format!("unknown connection {name:?}")).at(format!("@{text}")).advice(advice)
 }
 
 /// Puts the rest of a location after the URL of its connection.

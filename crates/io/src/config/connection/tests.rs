@@ -58,8 +58,10 @@ fn the_rest_follows_the_url() {
 fn mistakes_are_usage_errors_without_secrets() {
     let cases = [
         ("lak/a", "did you mean @lake? /c.toml has @any, @here, @lake"),
-        ("lak/a", "a local file of this name is ./@lak"),
-        ("", "unknown connection \"\""),
+        ("lak/a", "a local file of this name is ./@lak/a"),
+        ("", "\"\" is no name of a connection"),
+        ("odd.csv", "\"odd.csv\" is no name of a connection (a local file of this name is ./@odd.csv; other locations"),
+        ("folder x/odd.csv", "./@folder x/odd.csv; other locations that begin with @ are below a connection"),
         ("table/x", "already names a table"),
         ("lake#x", "# names a table of SQLite"),
         ("unset/x", "/c.toml, line 10, url of unset: the variable MISSING is not set"),
