@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 import s3server
-from conftest import ok, people, run
+from conftest import TIMEOUT_SECONDS, ok, people, run
+from conftest import command as words
 
 import lakerace as lr
 
@@ -483,3 +484,42 @@ def test_a_log_names_no_connection(tmp_path: Path, folder: dict[str, str]) -> No
         crc.unlink()
     done = run("scan", tmp_path / "table", "--checksum", env=folder)
     assert (done.code, f"{tmp_path}/table/@here/people.parquet" in done.err) == (5, True), done.err
+
+
+@pytest.mark.parametrize(
+    ("value", "level"), [("true", "INFO"), ("1", "INFO"), ("2", "DEBUG"), ("false", ""), ("0", "")]
+)
+def test_verbose_is_a_number_or_true_or_false(tmp_path: Path, parquet: Path, value: str, level: str) -> None:
+    env = written(tmp_path / "c.toml", f"[defaults]\nverbose = {value}\n")
+    for given in (env, {"LAKERACE_VERBOSE": value}):
+        done = ok("scan", parquet, "--count", env=given)
+        assert ("INFO" in done.err, "DEBUG" in done.err) == (level != "", level == "DEBUG")
+
+
+@pytest.mark.parametrize("name", ["@odd.csv", "@odd", "@x y/odd.csv"])
+def test_a_file_whose_name_begins_as_a_connection_is_told_how_to_be_named(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("a\n1\n")
+    done = subprocess.run(
+        [*words("scan", name, "--input-format", "csv", "--count")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert f"a local file of this name is ./{name}" in done.stderr
+    assert ("is no name of a connection" in done.stderr) == ("." in name.split("/", maxsplit=1)[0] or " " in name)
+    # A table of TOML with a point in its name would be another one.
+    assert "[connection.odd.csv]" not in done.stderr
+    advised = subprocess.run(
+        [*words("scan", f"./{name}", "--input-format", "csv", "--count")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=True,
+    )
+    assert advised.stdout.strip() == "1"

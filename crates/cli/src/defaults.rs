@@ -117,7 +117,7 @@ pub(crate) fn all(config: Option<&ConfigFile>) -> Result<Vec<OptionDefault>> {
         if let Some(value) = std::env::var_os(&variable).filter(|value| !value.is_empty()) {
             let value =
                 value.into_string().map_err(|_| Error::usage(format!("the variable {variable} is not valid UTF-8")))?;
-            defaults.push(OptionDefault { option, value, origin: variable });
+            defaults.push(OptionDefault { option, value: times_given(option, value), origin: variable });
             continue;
         }
         // That variable also says how much is logged.
@@ -126,7 +126,7 @@ pub(crate) fn all(config: Option<&ConfigFile>) -> Result<Vec<OptionDefault>> {
         }
         let of_file = config.and_then(|config| Some((config, config.default_of(option)?)));
         if let Some((config, entry)) = of_file {
-            let (value, origin) = (entry.value.clone(), config.place_of(entry.line));
+            let (value, origin) = (times_given(option, entry.value.clone()), config.place_of(entry.line));
             defaults.push(OptionDefault { option, value, origin });
         }
     }
@@ -135,6 +135,15 @@ pub(crate) fn all(config: Option<&ConfigFile>) -> Result<Vec<OptionDefault>> {
         defaults.iter().try_for_each(|default| check(default, &arguments_of(default.option, &command)))?;
     }
     Ok(defaults)
+}
+
+/// The value of an option of the command line, of which some count how often they are given: true is once.
+fn times_given(option: &OptionDefinition, value: String) -> String {
+    match value.as_str() {
+        "true" if option.id == VERBOSE.id => "1".to_owned(),
+        "false" if option.id == VERBOSE.id => "0".to_owned(),
+        _ => value,
+    }
 }
 
 /// Refuses a value that none of these arguments takes.
