@@ -208,13 +208,13 @@ pub(crate) struct ScanArgs {
     #[arg(long, value_name = "N", value_parser = value::number)]
     pub(crate) limit: Option<u64>,
     /// Print only the number of rows. If metadata gives it exactly, no data is read.
-    #[arg(long, conflicts_with_all = ["explain", "format", "output", "durability", "order_by", "memory_limit"])]
+    #[arg(long, conflicts_with_all = ["format", "output", "durability", "order_by", "memory_limit"])]
     pub(crate) count: bool,
     /// Print a checksum of the rows that does not depend on their order, file format or batch size.
     #[arg(long, conflicts_with_all = ["explain", "format", "output", "durability"])]
     pub(crate) checksum: bool,
     /// Print the plan and its cost without running it: pruned files and row groups with the reason, ranges, requests,
-    /// bytes.
+    /// bytes. With --count, that of counting the rows.
     #[arg(long, conflicts_with_all = ["format", "output", "durability"])]
     pub(crate) explain: bool,
     #[command(flatten)]

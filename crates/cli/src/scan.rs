@@ -18,7 +18,10 @@ pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
         limit: args.limit,
         ..read_options(&args.input)?
     };
-    let scan = Scan::open(&args.source, &options, &session.job)?;
+    let scan = match args.count && !args.checksum {
+        true => Scan::open_to_count(&args.source, &options, &session.job)?,
+        false => Scan::open(&args.source, &options, &session.job)?,
+    };
     if args.explain {
         return explain(&scan, session);
     }

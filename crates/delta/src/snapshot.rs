@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use arrow::datatypes::SchemaRef;
 use delta_kernel::SnapshotRef;
 use delta_kernel::table_features::TableFeature;
-use lakerace_format::TableSchema;
+use lakerace_format::{FilePlan, TableSchema, UnitPlan};
 use lakerace_io::{Error, ErrorKind, Result};
 
 use self::columns::TableColumns;
@@ -220,6 +220,17 @@ impl Snapshot {
     /// Its rows, where the log knows them.
     pub fn known_rows(&self) -> Result<Option<u64>> {
         Ok(self.files()?.files.iter().map(TableFile::visible_rows).sum())
+    }
+
+    /// The files of a plan that only counts rows, with the rows that the log states.
+    pub fn counted_files(&self) -> Result<Vec<FilePlan>> {
+        let counted = |file: &TableFile| {
+            let rows = file.visible_rows();
+            let by = if rows.is_some() { "counted by the log" } else { "counted by its footer" };
+            let unit = UnitPlan { rows, row_lookup: Some(by.to_owned()), ..UnitPlan::default() };
+            FilePlan { url: file.object.url(), size_bytes: file.size_bytes, e_tag: None, units: vec![unit] }
+        };
+        Ok(self.files()?.files.iter().map(counted).collect())
     }
 
     /// Its rows. The footers of files are read where the log does not say how many rows they have.

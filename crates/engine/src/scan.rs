@@ -37,6 +37,8 @@ pub struct Scan {
     /// The version of the Delta table that is read.
     version: Option<Snapshot>,
     filter: Option<String>,
+    /// The plan has no file to read: the rows are only counted.
+    only_counts: bool,
     job: Job,
 }
 
@@ -71,6 +73,32 @@ impl Scan {
         let limit = if opened.version.is_some() { Some(0) } else { options.limit };
         let options = ReadOptions { limit, ..options.clone() };
         Self::plan_opened(location, opened, &options, texts, ScopeCheck::Source, job)
+    }
+
+    /// Opens like [`Self::open`], for a caller that may only count the rows. The log of a Delta table has their number, so
+    /// that no data file is opened, and no read is planned: [`Self::planned_again`] does that. Other sources, and reads with
+    /// a filter or an order, are planned like those of [`Self::open`].
+    ///
+    /// # Errors
+    /// As those of [`Self::open`].
+    pub fn open_to_count(location: &str, options: &ReadOptions, job: &Job) -> Result<Self> {
+        let texts = ScanTexts::parse(location, options)?;
+        let opened = texts.open(location, options, job)?;
+        let files = match &opened.version {
+            Some(version) if options.filter.is_none() && options.order_by.is_none() => version.counted_files()?,
+            _ => return Self::plan_opened(location, opened, options, texts, ScopeCheck::Source, job),
+        };
+        let none = ReadOptions { limit: Some(0), ..options.clone() };
+        let mut scan = Self::plan_opened(location, opened, &none, texts, ScopeCheck::Source, job)?;
+        scan.plan.request.limit = options.limit;
+        scan.plan.files = files;
+        scan.only_counts = true;
+        Ok(scan)
+    }
+
+    /// Returns true if [`Self::open_to_count`] has planned no read.
+    pub fn only_counts(&self) -> bool {
+        self.only_counts
     }
 
     /// Describes a Delta table like [`Self::describe`], where a version of it is open: only the log after that one is
@@ -182,7 +210,16 @@ impl Scan {
         let PlannedSteps { plan, order, projection } = planned.map_err(failed)?;
         let plan = ReadPlan { request: ReadRequest { batch_rows: options.batch_rows, ..plan.request }, ..plan };
         plan_log::log(&database::shown(location), &plan, options, &source.schema());
-        Ok(Self { source, plan, order, projection, version, filter: options.filter.clone(), job: job.clone() })
+        Ok(Self {
+            source,
+            plan,
+            order,
+            projection,
+            version,
+            filter: options.filter.clone(),
+            only_counts: false,
+            job: job.clone(),
+        })
     }
 
     /// Opens a database with types that are known before.
@@ -197,7 +234,16 @@ impl Scan {
         let options = &ReadOptions { limit: None, order_by: None, ..options.clone() };
         let texts = ScanTexts::parse(location, options)?;
         let PlannedSteps { plan, order, projection } = texts.plan(source.as_ref(), options, None)?;
-        Ok(Self { source, plan, order, projection, version: None, filter: options.filter.clone(), job: job.clone() })
+        Ok(Self {
+            source,
+            plan,
+            order,
+            projection,
+            version: None,
+            filter: options.filter.clone(),
+            only_counts: false,
+            job: job.clone(),
+        })
     }
 
     /// Opens a location for a plan that was made elsewhere, such as a part of [`ReadPlan::split`].
@@ -214,7 +260,16 @@ impl Scan {
         };
         let PlannedSteps { plan, order, projection } =
             PlannedSteps::from_plan(location, plan, source.as_ref(), options)?;
-        Ok(Self { source, plan, order, projection, version, filter: options.filter.clone(), job: job.clone() })
+        Ok(Self {
+            source,
+            plan,
+            order,
+            projection,
+            version,
+            filter: options.filter.clone(),
+            only_counts: false,
+            job: job.clone(),
+        })
     }
 
     /// The schema of the batches.
@@ -265,7 +320,7 @@ impl Scan {
 
     /// The plan in words, and its price under other settings. Sends no request.
     pub fn explain(&self) -> Explain {
-        let wanted = self.source.wanted(&self.plan).unwrap_or_default();
+        let wanted = if self.only_counts { None } else { self.source.wanted(&self.plan).unwrap_or_default() };
         let mut plan = self.plan.clone();
         plan.request.limit = self.limit();
         let explain = Explain::new(plan, self.filter.clone(), wanted, &self.job.options().ranges);
@@ -379,6 +434,7 @@ impl Scan {
             projection: self.projection.clone(),
             version: None,
             filter: None,
+            only_counts: false,
             job: self.job.clone(),
         };
         let read = move |columns: Option<&[String]>| match columns {
@@ -422,6 +478,9 @@ impl Scan {
     pub fn count(&self) -> Result<u64> {
         if let Some(rows) = self.known_rows() {
             return Ok(rows);
+        }
+        if let Some(version) = self.version.as_ref().filter(|_| self.only_counts) {
+            return Ok(version.row_count()?.min(self.limit().unwrap_or(u64::MAX)));
         }
         self.note_plan();
         let plan = match self.source.leaves_out_rows() {

@@ -331,7 +331,7 @@ impl<'a> TableFollower<'a> {
 
     fn is_empty(&self) -> Result<bool> {
         let first = ReadOptions { limit: Some(1), ..ReadOptions::default() };
-        Ok(crate::scan::Scan::open(self.target, &first, self.job)?.count()? == 0)
+        Ok(crate::scan::Scan::open_to_count(self.target, &first, self.job)?.count()? == 0)
     }
 
     /// The outcome of a run, with its proof where one is asked for.

@@ -45,8 +45,21 @@ impl Scan {
         Self { location, options, limits, part, schema, open: Mutex::new(open) }
     }
 
-    /// The opened scan, opened again if its job was cancelled.
+    /// The opened scan with a plan of reading.
     fn opened(&self, py: Python<'_>) -> PyResult<OpenedScan> {
+        let OpenedScan { scan, job, clock } = self.opened_to_count(py)?;
+        if !scan.only_counts() {
+            return Ok(OpenedScan { scan, job, clock });
+        }
+        let (location, options) = (self.location.clone(), self.options.clone());
+        let planned = interrupt::run(py, &job, move || scan.planned_again(&location, &options))?;
+        let open = OpenedScan { scan: Arc::new(planned), job, clock };
+        *lock(&self.open) = open.clone();
+        Ok(open)
+    }
+
+    /// The opened scan, opened again if its job was cancelled. It may have no plan of reading yet.
+    fn opened_to_count(&self, py: Python<'_>) -> PyResult<OpenedScan> {
         let open = lock(&self.open).clone();
         if !open.job.is_cancelled() {
             return Ok(open);
@@ -85,7 +98,7 @@ impl OpenedScan {
         let scan = {
             let (location, options, job) = (location.to_owned(), options.clone(), job.clone());
             interrupt::run(py, &job.clone(), move || match plan {
-                None => lakerace::Scan::open(&location, &options, &job),
+                None => lakerace::Scan::open_to_count(&location, &options, &job),
                 Some(plan) => lakerace::Scan::with_plan(&location, &options, plan, &job),
             })?
         };
@@ -126,7 +139,7 @@ impl Scan {
     /// A scan of the same opened source and version, by the columns, the filter and the limit of other options.
     fn narrowed(&self, py: Python<'_>, options: Bound<'_, PyDict>) -> PyResult<Self> {
         let options = Keywords::new(options).read()?;
-        let OpenedScan { scan, job, clock } = self.opened(py)?;
+        let OpenedScan { scan, job, clock } = self.opened_to_count(py)?;
         let scan = {
             let (location, options) = (self.location.clone(), options.clone());
             interrupt::run(py, &job, move || scan.planned_again(&location, &options))?
@@ -148,7 +161,7 @@ impl Scan {
     }
 
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
-        let OpenedScan { scan, job, .. } = self.opened(py)?;
+        let OpenedScan { scan, job, .. } = self.opened_to_count(py)?;
         interrupt::run(py, &job, move || scan.count())
     }
 
@@ -169,7 +182,7 @@ impl Scan {
 
     /// The cost of this scan since it was opened, as a dict.
     fn report(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let open = self.opened(py)?;
+        let open = self.opened_to_count(py)?;
         let rows = open.job.meter().counts().rows_read;
         convert::to_python(py, &open.clock.report(rows, &open.job, &Prices::default()))
     }

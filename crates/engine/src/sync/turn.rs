@@ -107,7 +107,7 @@ impl<'a> WriteTurn<'a> {
                 }
                 _ => error,
             })?;
-        let there = crate::scan::Scan::open(self.follower.target, &ReadOptions::default(), job)?.count()?;
+        let there = crate::scan::Scan::open_to_count(self.follower.target, &ReadOptions::default(), job)?.count()?;
         if there != written.rows {
             return Err(Error::invalid(format!(
                 "{} rows were sent, but the target has {there}: rows of the table share a key",
