@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import random
 import struct
@@ -14,6 +15,7 @@ import ipc_files
 import polars as pl
 import pyarrow as pa
 import pyarrow.feather
+import pyarrow.parquet as pq
 import pytest
 from conftest import TIMEOUT_SECONDS, command, run
 
@@ -232,3 +234,24 @@ def test_types_that_no_array_has_are_damage(tmp_path: Path, name: str, is_nested
             lr.scan(path)
         # pyarrow reads no value of most of them, and some end its process.
         assert run("schema", path).code == 5
+
+
+@pytest.mark.parametrize(
+    ("values", "changes"),
+    [IMPOSSIBLE["list"], (pa.array([Decimal("1.25")], pa.decimal256(31, 29)), [(31, 77), (31, 0), (29, 100)])],
+    ids=["list", "decimal"],
+)
+def test_types_that_no_array_has_are_damage_in_the_schema_of_a_parquet_file(
+    tmp_path: Path, values: pa.Array, changes: list[tuple[int, int]]
+) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": [1], "x": values}), path)
+    stored = pq.read_metadata(path).metadata[b"ARROW:schema"]
+    whole = path.read_bytes()
+    assert whole.count(stored) == 1
+    for number, other in changes:
+        changed = base64.b64decode(stored).replace(struct.pack("<i", number), struct.pack("<i", other))
+        assert changed != base64.b64decode(stored)
+        path.write_bytes(whole.replace(stored, base64.b64encode(changed)))
+        with pytest.raises(lr.CorruptDataError, match=r'column "x" has the type|schema'):
+            lr.scan(path)
