@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -139,3 +140,10 @@ def test_deleted_rows_are_not_counted(tmp_path: Path) -> None:
         path.unlink()
     assert ok("scan", folder, "--count").out.strip() == "990"
     assert len(lr.scan(folder)) == 990
+
+
+def test_computed_columns_are_planned_when_the_scan_is_opened(table: Path) -> None:
+    scan = lr.scan(table, columns=["now() as t"])
+    before = datetime.now(timezone.utc).replace(tzinfo=None)
+    assert len(scan) == rows_of_delta_rs(table)
+    assert all(moment < before for moment in scan.to_arrow()["t"].to_pylist())

@@ -77,7 +77,7 @@ impl Scan {
 
     /// Opens like [`Self::open`], for a caller that may only count the rows. The log of a Delta table has their number, so
     /// that no data file is opened, and no read is planned: [`Self::planned_again`] does that. Other sources, and reads with
-    /// a filter or an order, are planned like those of [`Self::open`].
+    /// a filter, an order or computed columns, are planned like those of [`Self::open`].
     ///
     /// # Errors
     /// As those of [`Self::open`].
@@ -85,7 +85,7 @@ impl Scan {
         let texts = ScanTexts::parse(location, options)?;
         let opened = texts.open(location, options, job)?;
         let files = match &opened.version {
-            Some(version) if options.filter.is_none() && options.order_by.is_none() => version.counted_files()?,
+            Some(version) if !texts.has_expressions() => version.counted_files()?,
             _ => return Self::plan_opened(location, opened, options, texts, ScopeCheck::Source, job),
         };
         let none = ReadOptions { limit: Some(0), ..options.clone() };

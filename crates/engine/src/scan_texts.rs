@@ -58,6 +58,11 @@ impl ScanTexts {
         Self { fields, ..self }
     }
 
+    /// Returns true if the read has a filter, an order or computed columns. In these, `now()` is the time of their parsing.
+    pub(crate) fn has_expressions(&self) -> bool {
+        self.filter.is_some() || self.order.is_some() || self.computed.is_some()
+    }
+
     /// Opens the location for the columns that the read and its order need.
     pub(crate) fn open(&self, location: &str, options: &ReadOptions, job: &Job) -> Result<OpenedLocation> {
         let columns = match &self.order {
