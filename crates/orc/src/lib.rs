@@ -15,6 +15,9 @@ pub mod schema;
 // For writers of other formats, whose bounds the same readers take.
 #[doc(hidden)]
 pub mod skipped_days;
+// For decoders of other formats, whose values are dense as well.
+#[doc(hidden)]
+pub mod spread;
 mod widths;
 pub mod write;
 

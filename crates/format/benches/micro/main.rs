@@ -13,6 +13,7 @@ mod pages;
 mod parquet;
 mod sample;
 mod snappy;
+mod spread;
 mod unpack;
 mod wide;
 

@@ -21,7 +21,6 @@ pub(super) mod literal_page;
 pub(crate) mod packed_gather;
 pub(crate) mod rle;
 pub(crate) mod snappy;
-mod spread;
 mod text_check;
 pub(super) mod validity;
 pub(super) mod values;

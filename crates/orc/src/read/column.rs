@@ -31,6 +31,7 @@ use super::ints::{IntReader, NarrowInteger};
 use super::rle_byte::{BitReader, ByteRuns};
 use crate::error::{Error, Result};
 use crate::proto::StreamKind;
+use crate::spread::{self, BitSlice, ZeroDefault};
 
 /// A column and those below it.
 pub(super) struct SubtreeReader {
@@ -144,12 +145,15 @@ impl SubtreeReader {
 
 fn integers<T: ArrowPrimitiveType>(ints: &mut IntReader, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef>
 where
-    T::Native: NarrowInteger,
+    T::Native: NarrowInteger + ZeroDefault,
 {
     Ok(primitive::<T>(ints.take(there)?, validity))
 }
 
-fn primitive<T: ArrowPrimitiveType>(values: Vec<T::Native>, validity: Option<NullBuffer>) -> ArrayRef {
+fn primitive<T: ArrowPrimitiveType>(values: Vec<T::Native>, validity: Option<NullBuffer>) -> ArrayRef
+where
+    T::Native: ZeroDefault,
+{
     Arc::new(PrimitiveArray::<T>::new(spread(values, validity.as_ref()).into(), validity))
 }
 
@@ -172,31 +176,24 @@ fn floats<T, const N: usize>(input: &mut StreamInput, count: usize, make: fn([u8
 }
 
 /// Spreads the values that are there over all rows; nulls become zero.
-fn spread<T: Copy + Default>(mut values: Vec<T>, validity: Option<&NullBuffer>) -> Vec<T> {
+fn spread<T: ZeroDefault>(mut values: Vec<T>, validity: Option<&NullBuffer>) -> Vec<T> {
     let Some(validity) = validity else { return values };
-    let mut next = values.len();
+    let dense = values.len();
     values.resize(validity.len(), T::default());
-    if next == 0 {
-        return values;
-    }
-    // From the last row to the first, so that no value is overwritten before it has moved.
-    for row in (0..validity.len()).rev() {
-        let valid = validity.is_valid(row);
-        next -= usize::from(valid);
-        let value = values[next];
-        values[row] = if valid { value } else { T::default() };
-    }
+    spread::spread(&mut values, dense, valid_bits(validity));
     values
 }
 
 /// Spreads bits over the rows that are there; the others become false.
 fn spread_bits(bits: &BooleanBuffer, validity: &NullBuffer) -> BooleanBuffer {
     let mut out = BooleanBufferBuilder::new(validity.len());
-    out.append_n(validity.len(), false);
-    for (row, bit) in validity.inner().set_indices().zip(bits.iter()) {
-        if bit {
-            out.set_bit(row, true);
-        }
-    }
+    let values = BitSlice::new(bits.values(), bits.offset());
+    spread::spread_bits(values, validity.len(), valid_bits(validity), |word, count| {
+        out.append_packed_range(0..count, &word.to_le_bytes());
+    });
     out.finish()
+}
+
+fn valid_bits(validity: &NullBuffer) -> BitSlice<'_> {
+    BitSlice::new(validity.validity(), validity.offset())
 }

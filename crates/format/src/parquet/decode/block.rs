@@ -20,6 +20,7 @@ use bytes::Bytes;
 use super::arena::{ArenaBytes, LARGEST_BYTES, RegionCursor, keep_heap, spare_heap};
 use super::heap_memory::HeapMemory;
 use lakerace_io::wait::lock;
+use lakerace_orc::spread::ZeroDefault;
 
 /// Bytes beyond the requested ones, so that decoders may write whole vectors at the end.
 pub(crate) const SLACK_BYTES: usize = 64;
@@ -277,7 +278,7 @@ fn shared_buffer(block: &Arc<Block>, range: Range<usize>) -> Buffer {
 ///
 /// # Safety
 /// No padding, no invalid values, alignment of at most 64 bytes.
-pub(crate) unsafe trait PlainOldData: Copy + Default + Send + Sync + 'static {}
+pub(crate) unsafe trait PlainOldData: ZeroDefault + Send + Sync + 'static {}
 
 macro_rules! plain {
     ($($t:ty),*) => {$(

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, BooleanBufferBuilder};
 use arrow::buffer::NullBuffer;
 use lakerace_io::{Error, Result};
+use lakerace_orc::spread::{BitSlice, spread_bits};
 
 use super::block::PageBytes;
 use super::error::page_ends;
 use super::rle::{HybridDecoder, ValueRuns};
-use super::validity::{ValidBits, append_word};
+use super::validity::append_word;
 use super::values::{PageEncoding, ValueCollector};
 use crate::exec::RowSelection;
 
@@ -85,15 +86,12 @@ impl ValueCollector for BooleanDecoder {
         }
     }
 
-    fn spread(&mut self, rows: usize, dense: usize, valid: ValidBits<'_>) {
+    fn spread(&mut self, rows: usize, dense: usize, valid: BitSlice<'_>) {
         let start = self.bits.len() - dense;
-        let values: Vec<bool> = (start..self.bits.len()).map(|bit| self.bits.get_bit(bit)).collect();
+        let values = self.bits.as_slice()[start / 8..].to_vec();
         self.bits.truncate(start);
-        let mut values = values.into_iter();
-        for row in 0..rows {
-            let value = valid.get(row) && values.next().unwrap_or(false);
-            self.bits.append(value);
-        }
+        let bits = &mut self.bits;
+        spread_bits(BitSlice::new(&values, start % 8), rows, valid, |word, count| append_word(bits, word, count));
     }
 
     fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
@@ -112,7 +110,7 @@ fn stored(page: &[u8], bit: &mut usize, count: usize) -> Result<Range<usize>> {
 
 /// Appends those bits from `bit` on that are kept.
 fn append_kept(bits: &mut BooleanBufferBuilder, bytes: &[u8], bit: usize, kept: RowSelection<'_>) {
-    let values = ValidBits::new(bytes, bit);
+    let values = BitSlice::new(bytes, bit);
     for piece in kept.pieces() {
         append_word(bits, piece.compress(values.word(piece.start)), piece.count());
     }

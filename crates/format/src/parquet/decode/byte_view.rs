@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BinaryViewArray, StringViewArray};
 use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 use lakerace_io::{Error, Result};
+use lakerace_orc::spread::{BitSlice, spread};
 
 use super::block::{Block, MemoryPool, PageBytes};
 use super::copied_text::{CopiedTexts, LENGTH_BYTES, TextBytes, TextTarget, Utf8Check, length_at};
@@ -13,9 +14,7 @@ use super::dictionary_indices::{IndexSlots, PageIndexes};
 use super::error::page_ends;
 use super::literal_page::PageSlices;
 use super::packed_gather::PaddedDictionary;
-use super::spread::spread;
 use super::text_check::{check_each, check_utf8};
-use super::validity::ValidBits;
 use super::values::{PageEncoding, ValueCollector, slots};
 use super::view::{INLINE_BYTES, is_continuation, view_of};
 use crate::exec::RowSelection;
@@ -249,7 +248,7 @@ impl ValueCollector for ViewCollector {
         }
     }
 
-    fn spread(&mut self, rows: usize, dense: usize, valid: ValidBits<'_>) {
+    fn spread(&mut self, rows: usize, dense: usize, valid: BitSlice<'_>) {
         let Some(out) = &mut self.out else { return };
         let start = self.len - dense;
         if let Some(slots) = out.typed_mut::<u128>().get_mut(start..start + rows) {

@@ -7,6 +7,7 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
 use lakerace_io::option::{COLUMNS, TIMESTAMP_UNIT};
 use lakerace_io::{Error, Result};
+use lakerace_orc::spread::{BitSlice, spread};
 
 use super::block::{Block, MemoryPool, PageBytes};
 use super::convert::{ValueConversion, ValueFlaw};
@@ -15,8 +16,6 @@ use super::dictionary_indices::{IndexSlots, PageIndexes};
 use super::error::page_ends;
 use super::literal_page::PageSlices;
 use super::packed_gather::PaddedDictionary;
-use super::spread::spread;
-use super::validity::ValidBits;
 use super::values::{PageEncoding, ValueCollector, slots, stored};
 use crate::exec::{RowSelection, copy_kept};
 use crate::schema_text::print_type;
@@ -137,7 +136,7 @@ impl<C: ValueConversion> ValueCollector for FixedWidthValues<C> {
         }
     }
 
-    fn spread(&mut self, rows: usize, dense: usize, valid: ValidBits<'_>) {
+    fn spread(&mut self, rows: usize, dense: usize, valid: BitSlice<'_>) {
         let Some(out) = &mut self.out else { return };
         let start = self.len - dense;
         if let Some(slots) = out.typed_mut::<C::Out>().get_mut(start..start + rows) {

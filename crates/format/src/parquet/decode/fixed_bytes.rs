@@ -6,14 +6,17 @@ use arrow::array::{ArrayDataBuilder, ArrayRef, make_array};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
 use lakerace_io::{Error, Result};
+use lakerace_orc::spread::{BitSlice, spread};
 
 use super::block::{Block, MemoryPool, PageBytes};
 use super::delta;
 use super::dictionary_indices::{IndexGather, PageIndexes};
 use super::error::page_ends;
-use super::validity::ValidBits;
 use super::values::{PageEncoding, ValueCollector, stored};
 use crate::exec::RowSelection;
+
+/// The width of most such columns.
+const UUID_BYTES: usize = 16;
 
 /// Collects byte arrays of one length.
 pub(crate) struct FixedBytes {
@@ -108,18 +111,10 @@ impl ValueCollector for FixedBytes {
         }
     }
 
-    fn spread(&mut self, rows: usize, dense: usize, valid: ValidBits<'_>) {
+    fn spread(&mut self, rows: usize, dense: usize, valid: BitSlice<'_>) {
         let (width, start) = (self.width, self.len - dense);
         if let Some(slots) = self.out.as_mut().and_then(|out| out.get_mut(start * width..(start + rows) * width)) {
-            let mut dense = dense;
-            for row in (0..rows).rev() {
-                if valid.get(row) && dense > 0 {
-                    dense -= 1;
-                    slots.copy_within(dense * width..(dense + 1) * width, row * width);
-                } else {
-                    slots[row * width..(row + 1) * width].fill(0);
-                }
-            }
+            spread_bytes(slots, width, dense, valid);
         }
         self.len = start + rows;
     }
@@ -130,6 +125,21 @@ impl ValueCollector for FixedBytes {
         let array = ArrayDataBuilder::new(self.data_type.clone()).len(self.len).add_buffer(buffer).nulls(nulls);
         // SAFETY: one buffer of `len` values of the type's width, and `len` validity bits.
         Ok(make_array(unsafe { array.build_unchecked() }))
+    }
+}
+
+/// Moves the first `dense` values of `width` bytes to the valid rows; the others become zero.
+fn spread_bytes(slots: &mut [u8], width: usize, mut dense: usize, valid: BitSlice<'_>) {
+    if width == UUID_BYTES {
+        return spread(slots.as_chunks_mut::<UUID_BYTES>().0, dense, valid);
+    }
+    for row in (0..slots.len().checked_div(width).unwrap_or(0)).rev() {
+        if valid.get(row) && dense > 0 {
+            dense -= 1;
+            slots.copy_within(dense * width..(dense + 1) * width, row * width);
+        } else {
+            slots[row * width..(row + 1) * width].fill(0);
+        }
     }
 }
 

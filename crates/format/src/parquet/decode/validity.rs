@@ -3,6 +3,7 @@
 use arrow::array::BooleanBufferBuilder;
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use lakerace_io::{Error, Result};
+use lakerace_orc::spread::BitSlice;
 
 use super::block::PageBytes;
 use super::rle::{HybridDecoder, ValueRuns};
@@ -75,37 +76,6 @@ pub(crate) struct ValidityBuilder {
     nulls: usize,
 }
 
-/// The rows that have a value.
-#[derive(Clone, Copy)]
-pub(crate) struct ValidBits<'a> {
-    bytes: &'a [u8],
-    start: usize,
-}
-
-impl<'a> ValidBits<'a> {
-    /// The bits of these bytes, the first row's at `start`.
-    pub fn new(bytes: &'a [u8], start: usize) -> Self {
-        Self { bytes, start }
-    }
-
-    /// The bits of 64 rows, the first of them the lowest.
-    pub fn word(&self, row: usize) -> u64 {
-        let bit = self.start + row;
-        let tail = self.bytes.get(bit / 8..).unwrap_or(&[]);
-        let mut word = [0; 16];
-        let length = tail.len().min(9);
-        word[..length].copy_from_slice(&tail[..length]);
-        (u128::from_le_bytes(word) >> (bit % 8)) as u64
-    }
-
-    /// Returns true if the row has one. Rows beyond the bits have none.
-    #[inline(always)]
-    pub fn get(&self, row: usize) -> bool {
-        let bit = self.start + row;
-        self.bytes.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
-    }
-}
-
 /// The values of rows that are kept.
 pub(crate) struct KeptValues {
     words: Vec<u64>,
@@ -159,8 +129,8 @@ impl ValidityBuilder {
     }
 
     /// The rows from `start` on that have values. There must have been a null.
-    pub fn from(&self, start: usize) -> ValidBits<'_> {
-        ValidBits { bytes: self.bits.as_ref().map_or(&[], |bits| bits.as_slice()), start }
+    pub fn from(&self, start: usize) -> BitSlice<'_> {
+        BitSlice::new(self.bits.as_ref().map_or(&[], |bits| bits.as_slice()), start)
     }
 
     /// Appends those of the rows of `all` that are kept; says which of the values in `all` belong to them.

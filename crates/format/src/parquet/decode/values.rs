@@ -5,11 +5,11 @@ use std::ops::Range;
 use arrow::array::ArrayRef;
 use arrow::buffer::NullBuffer;
 use lakerace_io::{Error, Result};
+use lakerace_orc::spread::BitSlice;
 
 use super::block::{Block, PageBytes, PlainOldData};
 use super::error::page_ends;
 use super::literal_page::PageSlices;
-use super::validity::ValidBits;
 use crate::exec::RowSelection;
 
 /// The encoding of the values of a page.
@@ -90,7 +90,7 @@ pub(crate) trait ValueCollector: Send {
     fn skip(&mut self, count: usize) -> Result<()>;
 
     /// Spreads the `dense` values that were appended last over `rows` rows: the valid ones.
-    fn spread(&mut self, rows: usize, dense: usize, valid: ValidBits<'_>);
+    fn spread(&mut self, rows: usize, dense: usize, valid: BitSlice<'_>);
 
     /// The array.
     fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef>;
