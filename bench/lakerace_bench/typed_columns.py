@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -102,6 +103,22 @@ class TypedColumn:
         path = folder / f"typed-{self.name}-{self.rows}-v{RECIPE}-{self.seed}.parquet"
         return {"parquet": kept.ensure(path, asdict(self), partial(_write, self))}
 
+    def write_table(self, table: pa.Table, path: Path, **options: Any) -> None:
+        """Writes a table whose column `value` gets the encoding and codec; `options` are further ones of pyarrow."""
+        dictionary = self.encoding in _DICTIONARY_VALUES
+        pq.write_table(
+            table,
+            path,
+            compression=self.codec,
+            use_dictionary=[NAME] if dictionary else False,
+            # The largest dictionary of texts needs more than the default.
+            dictionary_pagesize_limit=16 << 20,
+            column_encoding=None if dictionary else {NAME: _PARQUET_NAMES[self.encoding]},
+            store_decimal_as_integer=self.type == "decimal-int64",
+            use_deprecated_int96_timestamps=self.type == "timestamp-int96",
+            **options,
+        )
+
 
 def columns(rows: int = ROWS) -> list[TypedColumn]:
     """All files: each type in each of its encodings, then the variations."""
@@ -116,19 +133,7 @@ def columns(rows: int = ROWS) -> list[TypedColumn]:
 
 
 def _write(column: TypedColumn, path: Path) -> str:
-    values = _values(column)
-    dictionary = column.encoding in _DICTIONARY_VALUES
-    pq.write_table(
-        pa.table({NAME: values}),
-        path,
-        compression=column.codec,
-        use_dictionary=dictionary,
-        # The largest dictionary of texts needs more than the default.
-        dictionary_pagesize_limit=16 << 20,
-        column_encoding=None if dictionary else {NAME: _PARQUET_NAMES[column.encoding]},
-        store_decimal_as_integer=column.type == "decimal-int64",
-        use_deprecated_int96_timestamps=column.type == "timestamp-int96",
-    )
+    column.write_table(pa.table({NAME: _values(column)}), path)
     return f"pyarrow {pa.__version__}"
 
 

@@ -66,6 +66,13 @@ unsafe fn compact_pieces<T: Copy>(from: *const T, kept: RowSelection<'_>, to: *m
 /// As for [`compact_to`], `to` being the next slot.
 #[inline(always)]
 unsafe fn compact_piece<T: Copy>(from: *const T, piece: SelectionPiece, to: *mut T) {
+    if piece.is_sparse() {
+        for (slot, row) in piece.kept_rows().enumerate() {
+            // SAFETY: as below.
+            unsafe { to.add(slot).write_unaligned(from.add(piece.start + row).read_unaligned()) };
+        }
+        return;
+    }
     let mut filled = 0;
     for row in 0..piece.rows {
         // SAFETY: a slot for each value that is kept, and one more. Where values move within their own place, no more are
@@ -94,7 +101,7 @@ mod x86 {
                 let mut filled = 0;
                 for piece in kept.pieces() {
                     // Whole vectors are stored, even if few of their values are kept.
-                    if piece.rows < 64 || room - filled < 64 {
+                    if piece.rows < 64 || room - filled < 64 || piece.is_sparse() {
                         // SAFETY: the same promises.
                         unsafe { compact_piece(from, piece, to.add(filled)) };
                         filled += piece.count();

@@ -1,7 +1,7 @@
 //! The rows of a step that stay: those that pass a filter, or that no deletion vector hides.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, GenericByteViewArray};
 use arrow::compute::{filter, prep_null_mask_filter};
@@ -16,7 +16,6 @@ pub(crate) struct RowMask {
     mask: BooleanArray,
     words: Vec<u64>,
     count: usize,
-    rows: OnceLock<Vec<u32>>,
 }
 
 impl RowMask {
@@ -24,7 +23,7 @@ impl RowMask {
     pub fn new(mask: &BooleanArray) -> Self {
         let mask = if mask.null_count() > 0 { prep_null_mask_filter(mask) } else { mask.clone() };
         let words = mask.values().bit_chunks().iter_padded().collect();
-        Self { count: mask.values().count_set_bits(), mask, words, rows: OnceLock::new() }
+        Self { count: mask.values().count_set_bits(), mask, words }
     }
 
     /// The number of rows that stay.
@@ -35,11 +34,6 @@ impl RowMask {
     /// The number of rows.
     pub fn len(&self) -> usize {
         self.mask.len()
-    }
-
-    /// The numbers of the rows that stay, ascending.
-    pub fn rows(&self) -> &[u32] {
-        self.rows.get_or_init(|| self.mask.values().set_indices_u32().collect())
     }
 
     /// The selection of these rows.

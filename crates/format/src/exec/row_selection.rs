@@ -92,6 +92,21 @@ impl SelectionPiece {
         self.bits == all(self.rows)
     }
 
+    /// The numbers of the kept rows, below 64, ascending.
+    pub fn kept_rows(&self) -> impl Iterator<Item = usize> + use<> {
+        let mut bits = self.bits;
+        std::iter::from_fn(move || {
+            let row = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+            bits &= bits - 1;
+            Some(row)
+        })
+    }
+
+    /// Returns true if few rows are kept: taking them one by one is faster than going through all.
+    pub fn is_sparse(&self) -> bool {
+        self.count() <= self.rows / 8
+    }
+
     /// 1 if the row with this number, below 64, is kept, otherwise 0.
     #[inline(always)]
     pub fn bit(&self, row: usize) -> usize {

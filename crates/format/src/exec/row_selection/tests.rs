@@ -32,6 +32,8 @@ proptest! {
         prop_assert_eq!((kept.len(), kept.count()), (rows.len(), wanted.len()));
         prop_assert_eq!(kept.leading(), wanted.first().copied().unwrap_or(rows.len()));
         prop_assert_eq!(kept.runs().flatten().collect::<Vec<_>>(), wanted.clone());
+        let one_by_one = kept.pieces().flat_map(|piece| piece.kept_rows().map(move |row| piece.start + row));
+        prop_assert_eq!(one_by_one.collect::<Vec<_>>(), wanted.clone());
         let first = kept.take(cut);
         prop_assert_eq!(first.len(), cut.min(rows.len()));
         prop_assert_eq!(kept.len(), rows.len() - first.len());

@@ -5,7 +5,7 @@ use lakerace_io::{Error, Result};
 use super::block::PageBytes;
 use super::error::page_ends;
 use super::packed_gather::{PackedRun, PaddedDictionary};
-use super::rle::{HybridDecoder, ValueRuns, unpack};
+use super::rle::{HybridDecoder, ValueRuns, unpack, unpack_one};
 use crate::exec::{RowSelection, compact};
 
 /// Takes dictionary values by index.
@@ -33,6 +33,9 @@ pub(crate) struct PageIndexes {
 
 /// Indexes that are unpacked together: they stay in the first-level cache.
 const CHUNK: usize = 1024;
+
+/// If at most one of so many indexes is kept, the kept ones are unpacked one by one.
+const UNPACK_ALL_FROM: usize = 4;
 
 /// Unpacked indexes. Most runs and reads are short, so all of a page use the same memory.
 type IndexChunk = [u32; CHUNK];
@@ -112,11 +115,42 @@ impl<G: IndexGather> ValueRuns for KeptRunner<'_, '_, G> {
 
     fn packed(&mut self, bytes: &[u8], bit: usize, count: usize) -> Result<()> {
         let packed = PackedRun { bytes, bit, width: self.width, count };
+        let kept = self.kept.take(count);
+        if kept.count() <= count / UNPACK_ALL_FROM {
+            return self.few(&packed, kept);
+        }
+        let mut left = kept;
         unpack_run(&packed, self.chunk, self.gather.len(), |indexes| {
-            let kept = compact(indexes, self.kept.take(indexes.len()));
+            let kept = compact(indexes, left.take(indexes.len()));
             self.gather.gather(&indexes[..kept]);
         })
     }
+}
+
+impl<G: IndexGather> KeptRunner<'_, '_, G> {
+    /// Unpacks the kept indexes of a run alone.
+    fn few(&mut self, run: &PackedRun<'_>, kept: RowSelection<'_>) -> Result<()> {
+        let mut filled = 0;
+        for piece in kept.pieces() {
+            if filled + piece.rows > CHUNK {
+                gather_checked(self.gather, &self.chunk[..filled], run.width)?;
+                filled = 0;
+            }
+            for row in piece.kept_rows() {
+                self.chunk[filled] =
+                    unpack_one(run.bytes, run.bit + (piece.start + row) * run.width as usize, run.width);
+                filled += 1;
+            }
+        }
+        gather_checked(self.gather, &self.chunk[..filled], run.width)
+    }
+}
+
+/// Takes the values of indexes of `width` bits.
+fn gather_checked(gather: &mut impl IndexGather, indexes: &[u32], width: u32) -> Result<()> {
+    check_indexes(indexes, gather.len(), width)?;
+    gather.gather(indexes);
+    Ok(())
 }
 
 fn repeat(gather: &mut impl IndexGather, index: u32, count: usize) -> Result<()> {
@@ -137,13 +171,16 @@ fn unpack_run(run: &PackedRun<'_>, chunk: &mut IndexChunk, len: usize, mut each:
         let length = (run.count - done).min(CHUNK);
         let indexes = &mut chunk[..length];
         unpack(run.bytes, run.bit + done * run.width as usize, run.width, indexes);
-        if !are_below(indexes, len, run.width) {
-            return Err(beyond(indexes.iter().copied().fold(0, u32::max), len));
-        }
+        check_indexes(indexes, len, run.width)?;
         each(indexes);
         done += length;
     }
     Ok(())
+}
+
+/// Returns an error if one of the indexes of `width` bits is not below `len`.
+fn check_indexes(indexes: &[u32], len: usize, width: u32) -> Result<()> {
+    if are_below(indexes, len, width) { Ok(()) } else { Err(beyond(indexes.iter().copied().fold(0, u32::max), len)) }
 }
 
 /// Returns true if all indexes of `width` bits are below `len`.

@@ -238,6 +238,12 @@ fn plain_kept<C: ValueConversion>(convert: &C, stored: &[u8], kept: RowSelection
             plain(convert, stored, &mut slots[..piece.rows]);
             continue;
         }
+        if piece.is_sparse() {
+            for (slot, row) in slots.iter_mut().zip(piece.kept_rows()) {
+                *slot = convert.convert(&stored[row * width..(row + 1) * width]);
+            }
+            continue;
+        }
         let mut at = 0;
         for (row, stored) in stored.chunks_exact(width).enumerate() {
             // SAFETY: `at` is the number of kept rows before this one, and there is a slot for each, and one more.

@@ -125,6 +125,12 @@ pub(crate) fn unpack(bytes: &[u8], bit: usize, width: u32, target: &mut [u32]) {
     widths!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
 }
 
+/// Unpacks the value of `width` bits at `bit` of `bytes`.
+#[inline]
+pub(crate) fn unpack_one(bytes: &[u8], bit: usize, width: u32) -> u32 {
+    value_at(bytes, bit, u32::MAX >> (32 - width.clamp(1, 32)))
+}
+
 fn unpack_width<const WIDTH: usize>(bytes: &[u8], bit: usize, target: &mut [u32]) {
     let mask = if WIDTH == 32 { u32::MAX } else { (1u32 << WIDTH) - 1 };
     let mut at = bit;
@@ -159,9 +165,12 @@ fn unpack_width<const WIDTH: usize>(bytes: &[u8], bit: usize, target: &mut [u32]
 
 fn value_at(bytes: &[u8], bit: usize, mask: u32) -> u32 {
     let tail = bytes.get(bit / 8..).unwrap_or(&[]);
-    let mut word = [0; 8];
-    let length = tail.len().min(8);
-    word[..length].copy_from_slice(&tail[..length]);
+    let word = tail.first_chunk().copied().unwrap_or_else(|| {
+        let mut word = [0; 8];
+        let length = tail.len().min(8);
+        word[..length].copy_from_slice(&tail[..length]);
+        word
+    });
     (u64::from_le_bytes(word) >> (bit % 8)) as u32 & mask
 }
 

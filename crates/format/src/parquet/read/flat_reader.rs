@@ -14,9 +14,6 @@ use crate::parquet::decode::literal_page::PageSlices;
 use crate::parquet::decode::validity::{DefinitionLevels, ValidityBuilder};
 use crate::parquet::decode::values::{PageEncoding, ValueCollector};
 
-/// Above this share of selected rows, going through all values and keeping some is faster than picking.
-const PICK_AT_MOST: f64 = 0.03;
-
 /// Up to this share of selected rows, texts are copied: otherwise they would keep more memory than they need.
 const COPY_AT_MOST: f64 = 0.5;
 
@@ -84,11 +81,7 @@ impl FlatReader {
     pub fn next(&mut self, rows: usize, selection: Option<&RowMask>) -> Result<ArrayRef> {
         if let Some(selection) = selection {
             self.share = selection.count() as f64 / rows.max(1) as f64;
-            let kept = match self.share <= PICK_AT_MOST {
-                true => self.pick(selection),
-                false => self.keep(selection),
-            };
-            return kept.map(|array| selection.let_go(array));
+            return self.keep(selection).map(|array| selection.let_go(array));
         }
         self.share = 1.0;
         self.values.begin(rows);
@@ -102,30 +95,7 @@ impl FlatReader {
         self.finish()
     }
 
-    /// The selected rows alone. Pages without any are not decompressed.
-    fn pick(&mut self, selection: &RowMask) -> Result<ArrayRef> {
-        self.values.begin(selection.count());
-        let mut at = 0;
-        let mut rows = selection.rows();
-        while let Some(&first) = rows.first() {
-            let first = first as usize;
-            let length = rows.iter().enumerate().take_while(|(n, row)| **row as usize == first + n).count();
-            self.to_skip += (first - at) as u64;
-            let mut missing = length;
-            while missing > 0 {
-                self.advance()?;
-                let count = missing.min(self.rows_left);
-                self.read(count)?;
-                missing -= count;
-            }
-            at = first + length;
-            rows = &rows[length..];
-        }
-        self.to_skip += (selection.len() - at) as u64;
-        self.finish()
-    }
-
-    /// The selected rows, if there are many. Pages without any are not decompressed.
+    /// The selected rows. Pages without any are not decompressed.
     fn keep(&mut self, selection: &RowMask) -> Result<ArrayRef> {
         self.values.begin(selection.count() + 1);
         let mut at = 0;

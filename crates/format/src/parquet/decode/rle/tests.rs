@@ -3,7 +3,7 @@
 use lakerace_io::Result;
 use proptest::prelude::*;
 
-use super::{HybridDecoder, ValueRuns, unpack};
+use super::{HybridDecoder, ValueRuns, unpack, unpack_one};
 
 /// Packs values as bits, the lowest first.
 fn pack(values: &[u32], width: u32) -> Vec<u8> {
@@ -53,6 +53,7 @@ proptest! {
         let mut unpacked = vec![7; values.len() - skip];
         unpack(&bytes, skip * width as usize, width, &mut unpacked);
         prop_assert_eq!(&unpacked, &values[skip..]);
+        prop_assert_eq!(unpack_one(&bytes, skip * width as usize, width), values[skip]);
     }
 
     #[test]
