@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from lakerace_bench import data, following, generated, lineitem, paths, public_cases, small_files
+from lakerace_bench import data, following, generated, lineitem, paths, public_cases, small_files, typed_columns
 from lakerace_bench.data import Shape
 from lakerace_bench.generated import Tpch
 from lakerace_bench.lineitem import Lineitem
@@ -60,6 +60,8 @@ class Inputs:
     sized_files: SizedFiles
     #: `scan-public`: the scale of its tables.
     public_scale: float
+    #: `scan-types`: the values of each of its columns.
+    typed_rows: int = typed_columns.ROWS
 
 
 #: Benches of upserts.
@@ -127,6 +129,7 @@ def quick() -> Inputs:
         SmallFiles(0.05),
         SizedFiles(0.02, (small_files.SIZES[0], small_files.SIZES[-1])),
         0.02,
+        100_000,
     )
 
 
@@ -179,6 +182,8 @@ BENCHES = {
     "through 20 ms of latency and 100 MB/s per connection",
     "scan-public": "Parquet to Arrow in memory, of tables that nobody tuned for: TPC-H as five writers leave it, a web log, taxi trips, "
     "nested events, 10,000 columns; the first read of a process (cold) and a later one (warm)",
+    "scan-types": "Parquet to Arrow in memory, one column: each type in each encoding, then other codecs, nulls and orders; "
+    "10 million values, the first read of a process (cold) and a later one (warm)",
     "write": f"the same table from memory to a local Parquet file, {CODEC}, the same rows per row group",
     "orc-seek": "ORC (and Parquet) of 128 and of 400 columns, all of them and every second one, by settings of the "
     "smallest gap that is not read through; local and S3 at 20 and at 100 ms",
@@ -206,6 +211,7 @@ def all_cases(threads: list[int], inputs: Inputs) -> list[Case]:
     return [
         *_scan(threads, inputs),
         *_scan_public(threads, inputs),
+        *_scan_types(threads, inputs),
         *few,
         *_upsert(threads, inputs),
         *_tpch(threads, inputs),
@@ -234,13 +240,31 @@ def _scan_public(threads: list[int], inputs: Inputs) -> list[Case]:
     cases = []
     for name, table, (columns, where) in public_cases.reads(inputs.public_scale):
         for count in threads:
-            for state, before in public_cases.READS_BEFORE.items():
-                title = f"{name}, {state}"
-                case = Case(
-                    "scan-public", "local", f"{name}-{state}", count, title, table, columns=columns, filter=where
-                )
-                cases.append(replace(case, reads_before=before, warm_up=False))
+            case = Case("scan-public", "local", name, count, name, table, columns=columns, filter=where)
+            cases += _cold_and_warm(case)
     return cases
+
+
+def _scan_types(threads: list[int], inputs: Inputs) -> list[Case]:
+    cases = []
+    for column in typed_columns.columns(inputs.typed_rows):
+        for count in threads:
+            cases += _cold_and_warm(Case("scan-types", "local", column.name, count, column.name, column))
+    return cases
+
+
+def _cold_and_warm(case: Case) -> list[Case]:
+    """The first read of a process, and a later one."""
+    return [
+        replace(
+            case,
+            variant=f"{case.variant}-{state}",
+            title=f"{case.title}, {state}",
+            reads_before=before,
+            warm_up=False,
+        )
+        for state, before in public_cases.READS_BEFORE.items()
+    ]
 
 
 def _orc_seek(inputs: Inputs) -> list[Case]:

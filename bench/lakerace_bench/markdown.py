@@ -17,11 +17,7 @@ def render(report: Document, figures: dict[str, str]) -> str:
         lines += [f"- WRONG {_escape(line)}" for line in report.wrong] + [""]
     if report.verdicts.rows:
         lines += [f"## {report.who} against the fastest peer", ""]
-        lines += [
-            f"Below 1, {report.who} needs less. A ratio is the median of the ratios of all rounds.",
-            "",
-        ]
-        lines += [*table(report.verdicts), ""]
+        lines += [report.standing, "", *table(report.verdicts), ""]
     if report.goals is not None:
         lines += [f"## {report.goals.title}", "", f"{report.goals.about}.", "", *table(report.goals.table), ""]
     if "ratios" in figures:

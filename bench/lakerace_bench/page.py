@@ -48,9 +48,8 @@ def render(report: Document, figures: dict[str, str]) -> str:
             f"their times count for nothing.</p><ul>{items}</ul></div>"
         )
     if report.verdicts.rows:
-        who = escape(report.who)
-        parts.append(f"<h2>{who} against the fastest peer</h2>")
-        parts.append(f"<p>Below 1, {who} needs less. A ratio is the median of the ratios of all rounds.</p>")
+        parts.append(f"<h2>{escape(report.who)} against the fastest peer</h2>")
+        parts.append(f"<p>{escape(report.standing)}</p>")
         parts.append(_table(report.verdicts))
     if report.goals is not None:
         parts.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from lakerace_bench.table import Row, Section, Table
 _BENCHES = {
     "scan": "Scan to Arrow in memory",
     "scan-public": "Scan of public tables to Arrow in memory",
+    "scan-types": "Scan of one column to Arrow in memory",
     "write": "Write from memory to Parquet",
     "orc-seek": "Columns of ORC",
     "seek": "To seek or to read on",
@@ -27,6 +29,8 @@ _BENCHES = {
     "spark-write": "Write in Spark",
     "spark-upsert": "Upserts by key in Spark",
 }
+#: Benches with so many cases that the worst are shown first.
+_WORST_FIRST = {"scan-public", "scan-types"}
 #: Benches on a single path, which is not named.
 _ONE_PATH = {"write", "orc-codec", "tpch"}
 
@@ -58,6 +62,8 @@ class Document:
     #: Titles of the entrants.
     names: dict[str, str]
     panels: tuple[Panel, ...]
+    #: The ratios to the fastest peer in a sentence.
+    standing: str
     #: The subject against the fastest peer, a line per case.
     verdicts: Table
     machine: tuple[tuple[str, str], ...]
@@ -101,6 +107,7 @@ def document(run: Run, samples: list[Sample]) -> Document:
         names=names,
         panels=panels,
         verdicts=_verdicts(results, names, peers),
+        standing=_standing(results, peers, who),
         machine=_machine(run, samples),
         contestants=_contestants(run, samples),
         goals=load_goals.section(results, names, who),
@@ -214,16 +221,34 @@ def _row(
 
 
 def _verdicts(results: list[Result], names: dict[str, str], peers: frozenset[str]) -> Table:
+    found = [
+        (result, ratio)
+        for result in results
+        if (ratio := result.fastest(peers)) is not None and not upserted.is_aside(result)
+    ]
+    if {result.bench for result, _ in found} <= _WORST_FIRST:
+        found.sort(key=lambda pair: -pair[1].wall.median)
     rows = []
-    for result in results:
-        ratio = result.fastest(peers)
-        if ratio is None or upserted.is_aside(result):
-            continue
+    for result, ratio in found:
         where = f"{result.bench}, {result.store}, {result.title}"
         cells = (where, str(result.threads), names[ratio.peer], *ratio_cells(ratio))
         rows.append(Row(cells, "subject" if ratio.wall.median <= 1 else "peer"))
     headings = ("case", "threads", "fastest peer", "wall ratio", "min – max", "CPU ratio")
     return Table(headings, tuple(rows), numbers_from=3)
+
+
+def _standing(results: list[Result], peers: frozenset[str], who: str) -> str:
+    """What the ratios against the fastest peer say together."""
+    walls = [
+        ratio.wall.median
+        for result in results
+        if (ratio := result.fastest(peers)) is not None and not upserted.is_aside(result)
+    ]
+    about = f"Below 1, {who} needs less. A ratio is the median of the ratios of all rounds."
+    if len(walls) < 2:
+        return about
+    ahead = sum(wall <= 1 for wall in walls)
+    return f"{about} In {ahead} of {len(walls)} cases it is at most 1; the median case has {times(statistics.median(walls))}."
 
 
 def _machine(run: Run, samples: list[Sample]) -> tuple[tuple[str, str], ...]:

@@ -96,7 +96,7 @@ class TypedColumn:
 
     @property
     def about(self) -> str:
-        return f"{self.name}, {self.rows:,} values"
+        return f"one column of {self.rows:,} values"
 
     def files(self, folder: Path) -> dict[str, Path]:
         """Its file, made if need be."""
@@ -122,8 +122,8 @@ class TypedColumn:
 
 def columns(rows: int = ROWS) -> list[TypedColumn]:
     """All files: each type in each of its encodings, then the variations."""
-    plain = [TypedColumn(type, encoding, rows=rows) for type, encodings in _ENCODINGS.items() for encoding in encodings]
-    varied = [TypedColumn(type, encoding, rows=rows) for type, encoding in VARIED]
+    plain = [TypedColumn(kind, encoding, rows=rows) for kind, encodings in _ENCODINGS.items() for encoding in encodings]
+    varied = [TypedColumn(kind, encoding, rows=rows) for kind, encoding in VARIED]
     return [
         *plain,
         *(replace(column, codec=codec) for column in varied for codec in _CODECS),
@@ -166,8 +166,10 @@ def _whole(kind: type[np.signedinteger] | type[np.unsignedinteger], most: int | 
 
 def _decimal(precision: int) -> Callable[..., pa.Array]:
     def make(bits: np.random.PCG64, count: int) -> pa.Array:
-        return pa.array(below(bits, count, 10**12).astype(np.int64)).cast(pa.decimal128(20, 0)).cast(
-            pa.decimal128(precision + 2, 2)
+        return (
+            pa.array(below(bits, count, 10**12).astype(np.int64))
+            .cast(pa.decimal128(20, 0))
+            .cast(pa.decimal128(precision + 2, 2))
         )
 
     return make

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from lakerace_bench import typed_columns
 
 import lakerace as lr
+from lakerace_bench import typed_columns
 
 ROWS = 50_000
 #: Of 10,000 numbers, those below one of these are kept: none, few in a page, one in four, most, all.

@@ -127,6 +127,9 @@ fn all(rows: usize) -> u64 {
 /// The bits of `bits` where `mask` has ones, moved together to the lowest places: Hacker's Delight, section 7-4. Each round
 /// moves those bits by a power of two that have an odd number of such moves of zeros to their right.
 pub(crate) fn compress(bits: u64, mask: u64) -> u64 {
+    if mask == u64::MAX || bits == 0 {
+        return bits;
+    }
     let (mut bits, mut mask) = (bits & mask, mask);
     let mut zeros = !mask << 1;
     for round in 0..6 {
