@@ -184,6 +184,7 @@ BENCHES = {
     "nested events, 10,000 columns; the first read of a process (cold) and a later one (warm)",
     "scan-types": "Parquet to Arrow in memory, one column: each type in each encoding, then other codecs, nulls and orders; "
     "10 million values, the first read of a process (cold) and a later one (warm)",
+    "write-public": "the TPC-H tables, the web log and the taxi trips of `scan-public` from memory to a local Parquet file, snappy and zstd",
     "write": f"the same table from memory to a local Parquet file, {CODEC}, the same rows per row group",
     "orc-seek": "ORC (and Parquet) of 128 and of 400 columns, all of them and every second one, by settings of the "
     "smallest gap that is not read through; local and S3 at 20 and at 100 ms",
@@ -212,6 +213,7 @@ def all_cases(threads: list[int], inputs: Inputs) -> list[Case]:
         *_scan(threads, inputs),
         *_scan_public(threads, inputs),
         *_scan_types(threads, inputs),
+        *_write_public(threads, inputs),
         *few,
         *_upsert(threads, inputs),
         *_tpch(threads, inputs),
@@ -251,6 +253,15 @@ def _scan_types(threads: list[int], inputs: Inputs) -> list[Case]:
         for count in threads:
             cases += _cold_and_warm(Case("scan-types", "local", column.name, count, column.name, column))
     return cases
+
+
+def _write_public(threads: list[int], inputs: Inputs) -> list[Case]:
+    return [
+        Case("write-public", "local", f"{name}-{codec}", count, f"{name}, {codec}", table, "write", codec=codec)
+        for name, table in public_cases.written(inputs.public_scale)
+        for codec in ("snappy", "zstd")
+        for count in threads
+    ]
 
 
 def _cold_and_warm(case: Case) -> list[Case]:

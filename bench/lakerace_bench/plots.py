@@ -131,7 +131,9 @@ def _ratios(report: Document, headings: bool) -> Figure:
     peers = sorted({ratio.peer for result in results for ratio in result.ratios if report.is_peer(ratio.peer)})
     # A comma without a blank is part of a number.
     titles = [
-        r.title if r.bench in ("load", "scan-public", "scan-types") else r.title.split(", ")[0].split(" into ")[0]
+        r.title
+        if r.bench in ("load", "scan-public", "scan-types", "write-public")
+        else r.title.split(", ")[0].split(" into ")[0]
         for r in results
     ]
     labels = [f"{r.bench}, {r.store}, {what}, {r.threads} thr." for r, what in zip(results, titles, strict=True)]

@@ -1,4 +1,4 @@
-"""The cases of `scan-public`: reads that no tool is tuned for, first of a process (`cold`) and later (`warm`)."""
+"""The cases of `scan-public` and `write-public`: work that no tool is tuned for; reads are the first of a process (`cold`) and later ones (`warm`)."""
 
 from __future__ import annotations
 
@@ -74,3 +74,9 @@ def reads(scale: float) -> list[tuple[str, PublicTable, Read]]:
         for name, of_table in _READS.items()
         for read, what in of_table.items()
     ]
+
+
+def written(scale: float) -> list[tuple[str, PublicTable]]:
+    """The tables that are written: their names, and those without maps, which polars has as lists of pairs."""
+    names = {"lineitem": "lineitem-pyarrow", "orders": "orders", "part": "part", "weblog": "weblog", "taxi": "taxi"}
+    return [(name, PublicTable(of, scale)) for name, of in names.items()]

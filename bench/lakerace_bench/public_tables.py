@@ -58,6 +58,11 @@ class PublicTable:
         """Rows of a table that is made here."""
         return max(1, int(ROWS[self.name] * (1 if self.name == "wide" else self.scale)))
 
+    @property
+    def row_group_rows(self) -> int:
+        """Rows of a row group where it is written: pyarrow's default."""
+        return 1 << 20
+
     def files(self, folder: Path) -> dict[str, Path]:
         """Its file, made if need be."""
         path = folder / f"public-{self.name}-{self.scale:g}-v{RECIPE}-{self.seed}.parquet"

@@ -17,6 +17,7 @@ _BENCHES = {
     "scan-public": "Scan of public tables to Arrow in memory",
     "scan-types": "Scan of one column to Arrow in memory",
     "write": "Write from memory to Parquet",
+    "write-public": "Write of public tables from memory to Parquet",
     "orc-seek": "Columns of ORC",
     "seek": "To seek or to read on",
     "orc-codec": "ORC of TPC-H lineitem, decoded and encoded",
@@ -30,9 +31,9 @@ _BENCHES = {
     "spark-upsert": "Upserts by key in Spark",
 }
 #: Benches with so many cases that the worst are shown first.
-_WORST_FIRST = {"scan-public", "scan-types"}
+_WORST_FIRST = {"scan-public", "scan-types", "write-public"}
 #: Benches on a single path, which is not named.
-_ONE_PATH = {"write", "orc-codec", "tpch"}
+_ONE_PATH = {"write", "write-public", "orc-codec", "tpch"}
 
 
 @dataclass(frozen=True)

@@ -57,3 +57,12 @@ def test_all_contestants_read_the_same(tmp_path: Path, folder: Path) -> None:
     [path] = tmp_path.glob("*.jsonl")
     samples = read(path)[1]
     assert [(sample.verdict, sample.why) for sample in samples] == [(RIGHT, None)] * 16
+
+
+def test_all_contestants_write_the_same(tmp_path: Path, folder: Path) -> None:
+    cases = ["write-public/local/taxi-snappy", "write-public/local/weblog-zstd"]
+    options = ["--quick", "--threads", "1", "--rounds", "1", "--only", "lakerace,duckdb,polars,pyarrow"]
+    assert main(["run", *cases, *options, "--out", str(tmp_path), "--data", str(folder)]) == 0
+    [path] = tmp_path.glob("*.jsonl")
+    samples = [sample for sample in read(path)[1] if sample.round > 0]
+    assert [(sample.verdict, sample.why) for sample in samples] == [(RIGHT, None)] * 8
