@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from lakerace import _lakerace
 from lakerace._filter import with_parameters
 from lakerace._job import with_job
-from lakerace._location import location_text
+from lakerace._location import is_location, located, location_text
 from lakerace._progress import progress_shown
 from lakerace._scan import Scan
 from lakerace._sources import is_file, native_source, stored_file
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
         def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
     Location: TypeAlias = str | os.PathLike[str]
-    #: Rows: a location, a stream of them, a lazy frame, or dicts.
-    RowSource: TypeAlias = Location | ArrowStream | polars.LazyFrame | Iterable[Mapping[str, Any]]
+    #: Files and folders of one store and format are read as one table.
+    LocationOrList: TypeAlias = Location | Sequence[Location]
+    #: Rows: a location or a list of them, a stream of rows, a lazy frame, or dicts.
+    RowSource: TypeAlias = LocationOrList | ArrowStream | polars.LazyFrame | Iterable[Mapping[str, Any]]
     Format: TypeAlias = Literal["parquet", "orc", "csv", "tsv", "tbl", "arrow", "avro", "jsonl", "json", "excel"]
     TimestampUnit: TypeAlias = Literal["auto", "s", "ms", "us", "ns"]
     OnBadRow: TypeAlias = Literal["error", "skip", "null"]
@@ -142,7 +144,7 @@ class CopyResult(NamedTuple):
 
 
 def scan(
-    location: Location,
+    location: LocationOrList,
     *,
     columns: Sequence[str] | None = None,
     where: str | None = None,
@@ -186,7 +188,8 @@ def scan(
     Args:
         location: A path or URL whose ending names the format, a folder or a glob of such files: `a.parquet`,
             `data/**/*.csv.gz`, `s3://bucket/folder/`; or the folder of a Delta table. `-` is standard input, which is
-            read once, as named pipes are.
+            read once, as named pipes are. A list of files and folders of one store and format is read as one table, in the
+            order of the list; its names are literal, and each must exist.
         columns: Columns to read, in this order; all by default. An expression of `where` with a name is a computed
             column: `"price * 1.2 as gross"`, `"a as b"`, `"user.name as name"`. The columns that they need are read.
         where: Only rows for which this SQL expression is true.
@@ -250,11 +253,15 @@ def scan(
         [(4,), (2,)]
         >>> lr.scan("orders.parquet", columns=["order_id as id", "price / 2 as half"], limit=1).to_arrow().to_pylist()
         [{'id': 1, 'half': ...}]
+        >>> copied = lr.copy("orders.parquet", "more.parquet")
+        >>> lr.scan(["orders.parquet", "more.parquet"]).count()
+        8
     """
     if memory_limit is not None and order_by is None:
         raise _usage("memory_limit: it bounds the memory of a sort, and order_by is not given")
-    options = _options(locals(), "location", "pickle_credentials", "progress")
-    return Scan(location_text(location), options, pickle_credentials=pickle_credentials, progress=progress)
+    first, listed = located(location, "scan")
+    options = {**_options(locals(), "location", "pickle_credentials", "progress", "first", "listed"), **listed}
+    return Scan(first, options, pickle_credentials=pickle_credentials, progress=progress)
 
 
 def copy(
@@ -408,14 +415,15 @@ def copy(
                 raise _usage("file_name_column: bytes and open files have no such name: copy a location")
             with stored_file(source, format) as path:
                 made = run(path, location_text(target), with_job(options))
-        elif isinstance(source, (str, os.PathLike)):
-            made = run(location_text(source), location_text(target), with_job(options))
+        elif is_location(source):
+            first, listed = located(source, "copy")
+            made = run(first, location_text(target), with_job({**options, **listed}))
         else:
             given = [name for name in _READ_OPTIONS if options.get(name) is not None]
             if given:
                 names = ", ".join(given)
                 raise _usage(f"{names}: only a location can be read with these; {type(source).__name__} is a stream")
-            made = run(native_source(source), location_text(target), with_job(options))
+            made = run(native_source(source, options), location_text(target), with_job(options))
     if dry_run:
         return CopyResult(**dry_fields(made), files=[], file_bytes=0)
     made["requests"] = Requests(**made["requests"])
@@ -429,7 +437,7 @@ def copy(
 
 
 def schema(
-    location: Location,
+    location: LocationOrList,
     *,
     at: int | str | datetime | None = None,
     format: Format | None = None,
@@ -462,7 +470,9 @@ def schema(
         >>> found["rows"], [column["name"] for column in found["columns"]]
         (4, ['order_id', 'day', 'customer', 'price'])
     """
-    return _lakerace.schema(location_text(location), with_job(_options(locals(), "location")))
+    first, listed = located(location, "schema")
+    options = _options(locals(), "location", "first", "listed")
+    return _lakerace.schema(first, with_job({**options, **listed}))
 
 
 def check(location: Location, *, storage_options: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -482,7 +492,7 @@ def check(location: Location, *, storage_options: Mapping[str, str] | None = Non
 
 
 def checksum(source: RowSource, *, threads: int | None = None) -> Checksum:
-    """Rows and order-independent checksum of a location, a scan or any Arrow stream.
+    """Rows and order-independent checksum of a location, a list of them, a scan or any Arrow stream.
 
     It is the same for the same multiset of rows, in any order, file format, batch size or library.
 
@@ -490,9 +500,9 @@ def checksum(source: RowSource, *, threads: int | None = None) -> Checksum:
         >>> lr.checksum("orders.parquet") == lr.checksum("orders.csv")
         True
     """
-    if isinstance(source, (str, os.PathLike)):
+    if is_location(source):
         source = scan(source, threads=threads)
-    native = native_source(source)
+    native = native_source(source, {})
     if isinstance(native, _lakerace.Scan):
         return Checksum(*native.checksum())
     return Checksum(*_lakerace.checksum(native, with_job({"threads": threads})))

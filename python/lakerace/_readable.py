@@ -185,7 +185,8 @@ class ReadableRows(ShownRows):
         return relation
 
     def _caption(self) -> str:
-        return self._scanned().location
+        location = self._scanned().location
+        return location if isinstance(location, str) else ", ".join(location)
 
     def _schema_shown(self) -> pyarrow.Schema:
         return self._scanned().schema

@@ -225,19 +225,21 @@ class Scan(ReadableRows):
         return (Scan, (self._location, options, self._part, self._pickle_credentials))
 
     def __repr__(self) -> str:
-        set_options = {k: v for k, v in self._options.items() if v is not None and k != "storage_options"}
+        hidden = ("storage_options", "locations")
+        set_options = {k: v for k, v in self._options.items() if v is not None and k not in hidden}
         options = "".join(f", {name}={value!r}" for name, value in set_options.items())
-        return f"<lakerace.Scan {self._location!r}{options}>"
+        return f"<lakerace.Scan {self.location!r}{options}>"
 
     @property
-    def location(self) -> str:
-        """The path or URL, as it was given.
+    def location(self) -> str | list[str]:
+        """The path or URL, as it was given; of a list of them, all.
 
         Examples:
             >>> lr.scan("orders.parquet").location
             'orders.parquet'
         """
-        return self._location
+        listed = self._options.get("locations")
+        return list(listed) if isinstance(listed, list) else self._location
 
     def _scanned(self) -> Scan:
         return self

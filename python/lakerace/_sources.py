@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lakerace._errors import Error, InvalidInputError, UsageError, rename
-from lakerace._location import location_text
+from lakerace._location import is_location, located
 from lakerace._packages import needed
 from lakerace._scan import Scan
 from lakerace._warnings import renamed_in_warnings
@@ -22,10 +21,18 @@ if TYPE_CHECKING:
 _BYTES = (bytes, bytearray, memoryview)
 
 
-def native_source(source: object) -> object:
-    """A source as the native half takes it: a location, a scan, or an Arrow stream."""
-    if isinstance(source, (str, os.PathLike)):
-        return location_text(source)
+def native_source(source: object, options: dict[str, Any]) -> object:
+    """A source as the native half takes it: a location, a scan, or an Arrow stream. A list of locations becomes one of the
+    options."""
+    if is_location(source):
+        first, listed = located(source, "a source")
+        options.update(listed)
+        return first
+    if is_file(source):
+        raise TypeError(
+            f"{type(source).__name__} holds the bytes of a file, which only lr.copy reads: copy it to a file or a table with "
+            'lr.copy(source, target, format="csv"), or give its location or the table in it'
+        )
     scanned = getattr(source, "_scanned", None)
     if scanned is not None:
         source = scanned()

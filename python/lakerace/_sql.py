@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from lakerace import _lakerace
 from lakerace._errors import NotFoundError, UnsupportedError, UsageError, told
 from lakerace._job import current_job
-from lakerace._location import location_text
+from lakerace._location import is_location, located
 from lakerace._packages import needed
 from lakerace._readable import ReadableRows, ShownRows
 from lakerace._warnings import reported
@@ -467,7 +466,7 @@ def _check_names(relations: Mapping[str, Any]) -> None:
 
 
 def _is_location(source: object) -> bool:
-    return isinstance(source, (str, os.PathLike, ReadableRows))
+    return isinstance(source, ReadableRows) or is_location(source)
 
 
 def _table(source: Any) -> pyarrow.Table:
@@ -509,7 +508,7 @@ def _check_places(
 ) -> None:
     """Refuses settings of stores that apply to no location of the query. Scans among the relations have their own ones."""
     reads = [place.location for place in parsed.places.values()]
-    reads += [location_text(source) for source in relations.values() if isinstance(source, (str, os.PathLike))]
+    reads += [located(source, "sql")[0] for source in relations.values() if is_location(source)]
     writes = [limits["output"]] if limits["output"] is not None else []
     options = {"storage_options": limits["storage_options"]} if limits["storage_options"] else {}
     _lakerace.check_places(reads, writes, {**options, "job": job})
@@ -531,8 +530,9 @@ def _opened_place(place: TablePlace, shared: Mapping[str, Any], relation_form: s
 
 def _scan_of(source: Any, shared: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The location and the options of a relation."""
-    if isinstance(source, (str, os.PathLike)):
-        return location_text(source), shared
+    if is_location(source):
+        first, listed = located(source, "sql")
+        return first, {**shared, **listed}
     scan = source._scanned()
     if scan._part is not None:
         raise UsageError("a task of a scan is not a relation: give the whole scan")

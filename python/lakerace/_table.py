@@ -100,8 +100,8 @@ class Table(ReadableRows):
         Columns that the rows do not have keep the values of the row that is replaced, and are null in new rows.
 
         Args:
-            source: A location, a scan, anything with `__arrow_c_stream__`, a lazy frame of polars, or a list of dicts. A CSV
-                file is read in the types of the table's columns.
+            source: A location or a list of them as for :func:`lakerace.scan`, a scan, anything with `__arrow_c_stream__`, a
+                lazy frame of polars, or a list of dicts. A CSV file is read in the types of the table's columns.
             key: The key's columns, in place of the table's.
             on_duplicate: Rows of the source with the same key: the last one wins, or they are an error.
             merge: How to merge a column's new value with the table's value: `last` (the others' default),
@@ -143,9 +143,11 @@ class Table(ReadableRows):
         options |= {"enable_deletion_vectors": enable_deletion_vectors}
         options |= {"partition_by": _names(partition_by), "table_properties": dict(table_properties or {})}
         if dry_run:
-            return _planned(_lakerace.plan_upsert(self._name, native_source(source), auto_compact, with_job(options)))
+            return _planned(
+                _lakerace.plan_upsert(self._name, native_source(source, options), auto_compact, with_job(options))
+            )
         with progress_shown(progress):
-            changed = _changed(_lakerace.upsert(self._name, native_source(source), with_job(options)))
+            changed = _changed(_lakerace.upsert(self._name, native_source(source, options), with_job(options)))
         if not auto_compact or changed.version is None:
             return changed
         return changed._replace(compacted=compacted_after_write(self, threads=threads, io=io, durability=durability))
@@ -176,7 +178,7 @@ class Table(ReadableRows):
         """
         options = self._options(key, memory_limit)
         options |= {"enable_deletion_vectors": enable_deletion_vectors}
-        return UpsertPlan(*_lakerace.explain_upsert(self._location, native_source(source), with_job(options)))
+        return UpsertPlan(*_lakerace.explain_upsert(self._location, native_source(source, options), with_job(options)))
 
     def delete(
         self,
@@ -238,8 +240,10 @@ class Table(ReadableRows):
         options = self._options(key, memory_limit, threads)
         options |= {"enable_deletion_vectors": enable_deletion_vectors, "durability": durability}
         if dry_run:
-            return _planned(_lakerace.plan_delete_keys(self._location, native_source(source), with_job(options)))
-        return _changed(_lakerace.delete_keys(self._location, native_source(source), with_job(options)))
+            return _planned(
+                _lakerace.plan_delete_keys(self._location, native_source(source, options), with_job(options))
+            )
+        return _changed(_lakerace.delete_keys(self._location, native_source(source, options), with_job(options)))
 
     def _options(
         self, key: str | Sequence[str] | None, memory_limit: int | str | None, threads: int | None = None

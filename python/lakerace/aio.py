@@ -127,8 +127,8 @@ class Scan:
         return repr(self._scan).replace("lakerace.Scan", "lakerace.aio.Scan", 1)
 
     @property
-    def location(self) -> str:
-        """The path or URL, as it was given.
+    def location(self) -> str | list[str]:
+        """The path or URL, as it was given; of a list of them, all.
 
         Examples:
             >>> scan = await lr.aio.scan("orders.parquet")

@@ -160,9 +160,9 @@ pub(crate) enum Command {
 pub(crate) struct CopyArgs {
     /// The source: a path or URL of a file, a folder, a glob or a Delta table, `-` (standard input), a generated table
     /// such as tpch:lineitem?sf=1, or a database: sqlite:///file.db#table, mongodb://host/db/collection,
-    /// elasticsearch://host:9200/index.
-    #[arg(value_name = "SRC")]
-    pub(crate) source: String,
+    /// elasticsearch://host:9200/index. Several files and folders are read as one table, in this order.
+    #[arg(value_name = "SRC", required = true, num_args = 1..)]
+    pub(crate) sources: Vec<String>,
     /// The target: a path or URL of a file, of a folder (ending in `/`), `delta:` and the folder of a table, `-`
     /// (standard output), or a location in a database.
     #[arg(value_name = "DST")]
@@ -193,9 +193,9 @@ pub(crate) struct CopyArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ScanArgs {
     /// The source: a path or URL of a file, a folder, a glob or a Delta table, `-` (standard input), or a generated
-    /// table such as tpch:lineitem?sf=1.
-    #[arg(value_name = "SRC")]
-    pub(crate) source: String,
+    /// table such as tpch:lineitem?sf=1. Several files and folders are read as one table, in this order.
+    #[arg(value_name = "SRC", required = true, num_args = 1..)]
+    pub(crate) sources: Vec<String>,
     #[command(flatten)]
     pub(crate) rows: RowOutputArgs,
     /// Sort the rows by these columns, each with asc or desc, and nulls first or nulls last. Default: asc, nulls last.
@@ -226,9 +226,10 @@ pub(crate) struct UpsertArgs {
     /// The folder of the table. The prefix `delta:` creates the table if it does not exist.
     #[arg(value_name = "TABLE")]
     pub(crate) table: String,
-    /// The source of the rows: a path or URL of a file, a folder, a glob or a Delta table, or `-` (standard input).
-    #[arg(value_name = "SRC")]
-    pub(crate) source: String,
+    /// The source of the rows: a path or URL of a file, a folder, a glob or a Delta table, or `-` (standard input). Several
+    /// files and folders are read as one table, in this order.
+    #[arg(value_name = "SRC", required = true, num_args = 1..)]
+    pub(crate) sources: Vec<String>,
     /// The key columns. Default: the table's property lakerace.primaryKey.
     #[arg(long, value_name = "A,B")]
     pub(crate) key: Option<CommaList>,
@@ -319,9 +320,10 @@ fn without_condition(argument: Arg) -> Arg {
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// The location: a path or URL of a file, a folder, a glob or a Delta table, or `-` (standard input).
-    #[arg(value_name = "SRC")]
-    pub(crate) source: String,
+    /// The location: a path or URL of a file, a folder, a glob or a Delta table, or `-` (standard input). Several files
+    /// and folders are read as one table, in this order.
+    #[arg(value_name = "SRC", required = true, num_args = 1..)]
+    pub(crate) sources: Vec<String>,
     /// This version of a Delta table. Default: the last one.
     #[arg(long, value_name = "VERSION|TIMESTAMP")]
     pub(crate) at: Option<String>,

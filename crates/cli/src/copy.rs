@@ -9,7 +9,7 @@ use lakerace_io::STANDARD_STREAM;
 use serde_json::json;
 
 use crate::args::{CopyArgs, SchemaChange, WriteArgs};
-use crate::session::{Session, read_options};
+use crate::session::{Session, read_options, sources};
 use crate::{human, maintain, value};
 
 pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
@@ -18,8 +18,10 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
             .at(&args.target)
             .advice("name a file, or omit --json"));
     }
+    let (source, locations) = sources(&args.sources);
     let options = CopyOptions {
         read: ReadOptions {
+            locations,
             // Rows of a batch are those of a checkpoint, here.
             batch_rows: None,
             order_by: args.order_by.clone(),
@@ -38,11 +40,11 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         load: load_options(args),
     };
     if args.dry_run {
-        return session.done_dry(&lakerace::plan_copy(&args.source, &args.target, &options, &session.job)?);
+        return session.done_dry(&lakerace::plan_copy(source, &args.target, &options, &session.job)?);
     }
     let written = {
         let _progress = session.progress();
-        lakerace::copy(&args.source, &args.target, &options, &session.job)?
+        lakerace::copy(source, &args.target, &options, &session.job)?
     };
     let mut more = json!({ "files_added": written.files.len(), "files": written.files, "file_bytes": written.bytes });
     if !written.made_nullable.is_empty() {

@@ -41,7 +41,7 @@ fn places_of(command: &Command) -> Option<(&StoreArgs, DurabilityLevel, JobPlace
     let places = JobPlaces::default();
     Some(match command {
         Command::Copy(args) => {
-            let places = places.reads(&args.source).writes(&args.target);
+            let places = read_from(places, &args.sources).writes(&args.target);
             // A target is read back to be verified, and to find the state of an incremental copy.
             let reads_back = args.load.verify || args.load.since.is_some();
             let places = if reads_back { places.reads(&args.target) } else { places };
@@ -52,7 +52,7 @@ fn places_of(command: &Command) -> Option<(&StoreArgs, DurabilityLevel, JobPlace
             (&args.input.store, args.durability.durability, places)
         }
         Command::Scan(args) => {
-            let places = with_output(places.reads(&args.source), args.rows.output.as_deref());
+            let places = with_output(read_from(places, &args.sources), args.rows.output.as_deref());
             (&args.input.store, args.rows.durability, places)
         }
         Command::Diff(args) => {
@@ -62,7 +62,7 @@ fn places_of(command: &Command) -> Option<(&StoreArgs, DurabilityLevel, JobPlace
         // Its locations are in the query: the engine of SQL checks them.
         Command::Sql(_) => return None,
         Command::Upsert(args) => {
-            let places = places.changes_table(&args.table).reads(&args.source);
+            let places = read_from(places.changes_table(&args.table), &args.sources);
             (&args.input.store, args.durability.durability, places)
         }
         Command::Delete(args) => {
@@ -84,7 +84,7 @@ fn places_of(command: &Command) -> Option<(&StoreArgs, DurabilityLevel, JobPlace
         Command::Sync(args) => {
             (&args.store, args.durability.durability, places.reads_table(&args.table).writes(&args.target))
         }
-        Command::Schema(args) => (&args.store, FULL, places.reads(&args.source)),
+        Command::Schema(args) => (&args.store, FULL, read_from(places, &args.sources)),
         Command::Check(args) => (&args.store, FULL, places.reads(&args.location).writes(&args.location)),
         Command::Tpch(args) => {
             let places = match args.apply {
@@ -105,6 +105,11 @@ fn places_of(command: &Command) -> Option<(&StoreArgs, DurabilityLevel, JobPlace
             return None;
         }
     })
+}
+
+/// With the sources of a command.
+fn read_from(places: JobPlaces, sources: &[String]) -> JobPlaces {
+    sources.iter().fold(places, |places, source| places.reads(source))
 }
 
 /// With the file that gets rows.

@@ -5,22 +5,24 @@ use serde_json::json;
 
 use crate::args::{RowFormat, RowOutputArgs, ScanArgs, StoreArgs};
 use crate::rows::RowSink;
-use crate::session::{Session, read_options, storage_options};
+use crate::session::{Session, read_options, sources, storage_options};
 use crate::stdout;
 
 pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
     let target = RowTarget::new(&args.rows, "scan");
     // Errors of the target are reported before anything is read.
     target.format()?;
+    let (source, locations) = sources(&args.sources);
     let options = ReadOptions {
+        locations,
         order_by: args.order_by.clone(),
         memory_bytes: args.memory_limit,
         limit: args.limit,
         ..read_options(&args.input)?
     };
     let scan = match args.count && !args.checksum {
-        true => Scan::open_to_count(&args.source, &options, &session.job)?,
-        false => Scan::open(&args.source, &options, &session.job)?,
+        true => Scan::open_to_count(source, &options, &session.job)?,
+        false => Scan::open(source, &options, &session.job)?,
     };
     if args.explain {
         return explain(&scan, session);

@@ -9,12 +9,14 @@ use lakerace_io::printable;
 
 use crate::args::SchemaArgs;
 use crate::human;
-use crate::session::{Session, column_union, csv_options, excel_options, storage_options};
+use crate::session::{Session, column_union, csv_options, excel_options, sources, storage_options};
 use crate::stdout::PipeStdout;
 use crate::table::TablePrinter;
 
 pub(crate) fn run(args: &SchemaArgs, session: &Session) -> Result<()> {
+    let (source, locations) = sources(&args.sources);
     let options = ReadOptions {
+        locations,
         at: args.at.clone(),
         format: args.input_format,
         csv: csv_options(&args.csv),
@@ -24,7 +26,7 @@ pub(crate) fn run(args: &SchemaArgs, session: &Session) -> Result<()> {
         storage: storage_options(&args.store),
         ..ReadOptions::default()
     };
-    let schema = lakerace::schema(&args.source, &options, &session.job)?;
+    let schema = lakerace::schema(source, &options, &session.job)?;
     if session.global.json {
         return session.done("", schema.info.rows.unwrap_or(0), &schema);
     }

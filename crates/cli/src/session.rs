@@ -119,6 +119,12 @@ impl Drop for Session {
     }
 }
 
+/// The sources of a command as the engine takes them: the first one, and the list of them if there are several.
+pub(crate) fn sources(names: &[String]) -> (&str, Vec<String>) {
+    let first = names.first().map_or("", String::as_str);
+    (first, if names.len() > 1 { names.to_vec() } else { Vec::new() })
+}
+
 /// The limits of a job.
 pub(crate) fn job_options(args: &StoreArgs, defaults: RangeOptions) -> JobOptions {
     let default = JobOptions { ranges: defaults, ..JobOptions::default() };

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::args::{DeleteArgs, UpsertArgs};
 use crate::copy::evolve;
 use crate::maintain;
-use crate::session::{Session, csv_options, excel_options, read_options, storage_options};
+use crate::session::{Session, csv_options, excel_options, read_options, sources, storage_options};
 use crate::stdout;
 use crate::value::CommaList;
 
@@ -19,31 +19,27 @@ pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
         evolve: evolve(&args.evolve),
         ..row_options(args.key.as_ref(), args.memory_limit)
     };
+    let (source, locations) = sources(&args.sources);
     let options = UpsertOptions {
-        read: read_options(&args.input)?,
+        read: ReadOptions { locations, ..read_options(&args.input)? },
         rows,
         partition_by: args.partition_by.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         table_properties: args.table_property.iter().cloned().collect(),
         transaction: None,
     };
     if args.explain {
-        return explain(args, &options, session);
+        return explain(&args.table, source, &options, session);
     }
     if args.dry_run {
-        return session.done_dry(&lakerace::plan_upsert(
-            &args.table,
-            &args.source,
-            &options,
-            args.auto_compact,
-            &session.job,
-        )?);
+        let planned = lakerace::plan_upsert(&args.table, source, &options, args.auto_compact, &session.job)?;
+        return session.done_dry(&planned);
     }
     let (changed, compacted) = {
         let _progress = session.progress();
         if args.auto_compact {
-            lakerace::upsert_and_compact(&args.table, &args.source, &options, &session.job)?
+            lakerace::upsert_and_compact(&args.table, source, &options, &session.job)?
         } else {
-            (lakerace::upsert(&args.table, &args.source, &options, &session.job)?, None)
+            (lakerace::upsert(&args.table, source, &options, &session.job)?, None)
         }
     };
     let mut more = report(&changed);
@@ -53,8 +49,8 @@ pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
     session.done("upserted", changed.written.rows, more)
 }
 
-fn explain(args: &UpsertArgs, options: &UpsertOptions, session: &Session) -> Result<()> {
-    let plan = lakerace::explain_upsert(&args.table, &args.source, options, &session.job)?;
+fn explain(table: &str, source: &str, options: &UpsertOptions, session: &Session) -> Result<()> {
+    let plan = lakerace::explain_upsert(table, source, options, &session.job)?;
     if session.global.json {
         return session.done("", 0, json!({ "explain": plan }));
     }

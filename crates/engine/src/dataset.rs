@@ -12,10 +12,10 @@ use lakerace_format::{
 use lakerace_io::option::{AT, FILE_NAME_COLUMN, UNION_COLUMNS};
 use lakerace_io::{Error, ErrorKind, Job, Location, Object, PathProfile, Result, Wanted};
 
-use crate::files::{FileSource, FoundLocation, find_files};
+use crate::files::{FileSource, FoundLocation, ListedLocations, find_files};
 use crate::hive::partitions;
 use crate::options::ReadOptions;
-use crate::resolve::LocationKind;
+use crate::resolve::{LocationKind, parse_path};
 use crate::{database, delta, piped, tpch};
 
 /// Files that are read as one table, those that their partition excludes left out.
@@ -55,6 +55,9 @@ pub(crate) type ReadPart<'a> = (Option<&'a [String]>, Option<&'a Expr>);
 /// Opens a location for a read of some columns with a filter: files that the filter excludes by their partition are not
 /// opened, and the source may lack other columns. The columns in `options` do not matter.
 pub(crate) fn open(location: &str, options: &ReadOptions, part: ReadPart<'_>, job: &Job) -> Result<OpenedLocation> {
+    if let Some(names) = options.list_of(location) {
+        return open_list(&ListedLocations::parse(names)?, options, part, job);
+    }
     match LocationKind::classify(location) {
         LocationKind::Table { folder } => OpenedLocation::table(&Location::parse(folder)?, options, job),
         LocationKind::Tpch => tpch::open(location, options, job).map(|source| OpenedLocation::files(Arc::new(source))),
@@ -63,12 +66,26 @@ pub(crate) fn open(location: &str, options: &ReadOptions, part: ReadPart<'_>, jo
     }
 }
 
+fn open_list(list: &ListedLocations, options: &ReadOptions, part: ReadPart<'_>, job: &Job) -> Result<OpenedLocation> {
+    let files = list.find(options, job)?;
+    if let Some(first) = files.objects.first() {
+        refuse_version(&first.url(), options)?;
+    }
+    match open_files(files, options, part, job) {
+        // A name in an object store may be that of a folder: no request was spent to find out.
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            open_files(list.find_asking(options, job)?, options, part, job).map(OpenedLocation::files)
+        }
+        other => other.map(OpenedLocation::files),
+    }
+}
+
 fn open_path(location: &str, options: &ReadOptions, part: ReadPart<'_>, job: &Job) -> Result<OpenedLocation> {
     if let Some(files) = piped::find(location, options, job)? {
         refuse_version(location, options)?;
         return open_files(files, options, part, job).map(OpenedLocation::files);
     }
-    let location = Location::parse(location)?;
+    let location = parse_path(location)?;
     let files = match find_files(&location, options, job)? {
         FoundLocation::Files(files) => files,
         FoundLocation::DeltaTable => return OpenedLocation::table(&location, options, job),

@@ -1,7 +1,9 @@
 //! From a location to the files after it.
 
+mod listed;
 mod tables_on_the_way;
 
+use std::collections::HashSet;
 use std::io::ErrorKind as Io;
 
 use lakerace_format::folder::{list, list_unless};
@@ -11,6 +13,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{INPUT_FORMAT, OUTPUT_FORMAT};
 use lakerace_io::{Error, Glob, Job, JobStore, Location, Object, ObjectInfo, Result, is_hidden_name};
 
+pub(crate) use self::listed::ListedLocations;
 use self::tables_on_the_way::TablesOnTheWay;
 use crate::delta;
 use crate::options::ReadOptions;
@@ -26,14 +29,14 @@ pub(crate) enum FoundLocation {
     Nothing,
 }
 
-/// Files of one format, in the order of their paths.
+/// Files of one format, in the order of their paths, or of the list that names them.
 #[derive(Debug)]
 pub(crate) struct FileSource {
     pub format: &'static FileFormat,
     pub objects: Vec<Object>,
-    /// The folder that was asked for, or the part of a pattern before its first wildcard: paths start with it. A single
-    /// file's is its own folder.
-    pub root: String,
+    /// For each object, the bytes of its path before the names of folders that may have columns: those of the folder that was
+    /// asked for, or of the part of a pattern before its first wildcard. A single file's are those of its own folder.
+    pub root_bytes: Vec<usize>,
 }
 
 /// Finds the files of a location: a file, a folder of files, or a pattern.
@@ -44,6 +47,14 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
     if is_pattern(path.as_ref()) && !matches!(on_disk, Some(Ok(_))) {
         return of_pattern(&store, &path, options).map(FoundLocation::Files).map_err(|e| e.at(place));
     }
+    find_named(location, options, job)
+}
+
+/// Finds the files of a location whose name is literal.
+fn find_named(location: &Location, options: &ReadOptions, job: &Job) -> Result<FoundLocation> {
+    let (store, path) = location.open(&options.storage, job)?;
+    let place = location.as_str();
+    let on_disk = store.has_local_files().then(|| std::fs::metadata(format!("/{path}")));
     let named = options.format.or_else(|| FileFormat::of_file_name(path.as_ref()));
     let is_remote = on_disk.is_none();
     let is_folder = match on_disk {
@@ -79,6 +90,12 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
 }
 
 impl FileSource {
+    /// A single file, whose folders have no columns.
+    pub(crate) fn single(format: &'static FileFormat, object: Object) -> Self {
+        let root_bytes = object.path.as_ref().rfind('/').unwrap_or(0);
+        Self { format, objects: vec![object], root_bytes: vec![root_bytes] }
+    }
+
     /// The files of a folder, including its subfolders. Hidden names are skipped. Files without a known extension are read
     /// as `named`.
     pub(crate) fn of_folder(
@@ -115,8 +132,7 @@ fn single(mut object: Object, named: Option<&'static FileFormat>) -> Result<File
         Some(format) => format,
         None => format_of_content(&mut object)?,
     };
-    let root = object.path.as_ref().rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-    Ok(FileSource { format, objects: vec![object], root })
+    Ok(FileSource::single(format, object))
 }
 
 /// The format that the first bytes of a file identify. Text that is not JSON identifies none: it may be of any kind.
@@ -193,8 +209,7 @@ fn of_one_format(
             Some(other) if other == format => {}
             Some(_) => {
                 let (one, two) = (store.url(&example.path), store.url(&info.path));
-                return Err(Error::invalid(format!("files of different formats: {one} and {two}"))
-                    .advice("name the files of one format with a pattern such as folder/*.parquet"));
+                return Err(different_formats(&one, &two));
             }
             None => {
                 return Err(unknown_format(&store.url(&info.path))
@@ -203,11 +218,14 @@ fn of_one_format(
         }
     }
     store.check_regular(&found)?;
-    let objects = found
-        .into_iter()
-        .map(|info| Object { size_bytes: Some(info.size_bytes), e_tag: info.e_tag, ..store.object(info.path) })
-        .collect();
-    Ok(Some(FileSource { format, objects, root: root.to_owned() }))
+    let objects = found.into_iter().map(|info| Object {
+        size_bytes: Some(info.size_bytes),
+        e_tag: info.e_tag,
+        ..store.object(info.path)
+    });
+    let objects: Vec<Object> = objects.collect();
+    let root_bytes = vec![root.len(); objects.len()];
+    Ok(Some(FileSource { format, objects, root_bytes }))
 }
 
 /// The files that a pattern matches, and those in folders that it matches: `*` and `?` within a name, `**` across
@@ -229,8 +247,29 @@ fn of_pattern(store: &JobStore, path: &Path, options: &ReadOptions) -> Result<Fi
     let tables = TablesOnTheWay::new(&found, root);
     let found = store.without_doubles(&folder, found.into_iter().filter(is_wanted).collect());
     tables.check(store, &found, options)?;
+    if let Some(name) = missing_name(pattern, &found) {
+        let message = format!("no file matches {}, which the pattern names", store.url(&Path::from(name.as_str())));
+        return Err(Error::not_found(message).advice("omit the name from the braces, or correct it"));
+    }
     let nothing = || Error::not_found("no file matches the pattern");
     of_one_format(store, found, root, options.format, None)?.ok_or_else(nothing)
+}
+
+/// The first name of a pattern without wildcards, `{a,b}.csv`, that no file has, nor a folder on its way.
+fn missing_name(pattern: &str, found: &[ObjectInfo]) -> Option<String> {
+    let names = Glob::names(pattern)?;
+    let with_folders = |path: &str| {
+        let folders = path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect::<Vec<_>>();
+        folders.into_iter().chain([path.to_owned()])
+    };
+    let known: HashSet<String> = found.iter().flat_map(|info| with_folders(info.path.as_ref())).collect();
+    names.into_iter().find(|name| !known.contains(name.trim_end_matches('/')))
+}
+
+/// The error of files of two formats.
+fn different_formats(one: &str, two: &str) -> Error {
+    Error::invalid(format!("files of different formats: {one} and {two}"))
+        .advice("name the files of one format with a pattern such as folder/*.parquet")
 }
 
 /// Returns true if the pattern matches the path or a folder on its way, below the pattern's root.

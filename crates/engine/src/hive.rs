@@ -46,10 +46,10 @@ fn folder_constants(files: &FileSource) -> Result<Vec<Option<Arc<Constants>>>> {
     let mut of_folder: HashMap<&str, Pairs> = HashMap::new();
     let mut columns: Vec<String> = Vec::new();
     let mut folders: Vec<&str> = Vec::with_capacity(files.objects.len());
-    for object in &files.objects {
+    for (object, root_bytes) in files.objects.iter().zip(&files.root_bytes) {
         let path = object.path.as_ref();
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let below = folder.get(files.root.len()..).unwrap_or("");
+        let below = folder.get(*root_bytes..).unwrap_or("");
         folders.push(below);
         if of_folder.contains_key(below) {
             continue;

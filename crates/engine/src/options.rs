@@ -14,6 +14,9 @@ use crate::column_item::ColumnItem;
 /// The options of a read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadOptions {
+    /// The locations of a list, whose first is the location of the read: literal names of files and folders, whose rows are
+    /// read in this order. Empty: the location alone, which may be a pattern.
+    pub locations: Vec<String>,
     /// Columns in the order wanted, some of which may be computed; `None`: all of the source.
     pub columns: Option<Vec<ColumnItem>>,
     /// A SQL expression.
@@ -46,6 +49,13 @@ pub struct ReadOptions {
     pub is_read_again: bool,
     /// Settings of the store.
     pub storage: StorageOptions,
+}
+
+impl ReadOptions {
+    /// The list of which a location is the first; `None` of a location that is read alone.
+    pub(crate) fn list_of(&self, location: &str) -> Option<&[String]> {
+        self.locations.first().filter(|first| *first == location).map(|_| self.locations.as_slice())
+    }
 }
 
 /// The options of a copy.

@@ -31,8 +31,7 @@ pub(crate) fn find(location: &str, options: &ReadOptions, job: &Job) -> Result<O
     } else {
         pipe.spooled_object(&format!("{} files are read from their end", format.name), job)?
     };
-    let root = object.path.as_ref().rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-    Ok(Some(FileSource { format, objects: vec![object], root }))
+    Ok(Some(FileSource::single(format, object)))
 }
 
 /// The names of formats: first of those that a terminal shows, then of those that a reader takes from a pipe.

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use lakerace_database::DatabaseSystem;
 use lakerace_delta::DELTA;
-use lakerace_io::{Location, config};
+use lakerace_format::suggestions::listed;
+use lakerace_io::{Location, Result, STORE_LOCATIONS, config};
 
 /// The kind of place that a location names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,23 @@ impl<'a> LocationKind<'a> {
             Self::Path
         }
     }
+}
+
+/// Parses a location of files. An unknown scheme is an error with all schemes, those of tables and databases among them.
+pub(crate) fn parse_path(location: &str) -> Result<Location> {
+    Location::parse(location).map_err(|error| match Location::has_unknown_scheme(location) {
+        true => {
+            let schemes = DatabaseSystem::all().flat_map(|system| system.schemes);
+            let databases: Vec<_> = schemes.map(|scheme| format!("{scheme}:")).collect();
+            error.advice(format!(
+                "{STORE_LOCATIONS}; a database is named with {}, a Delta table with {}FOLDER, a generated table with {}TABLE",
+                listed(databases, "or"),
+                DELTA.scheme,
+                lakerace_tpch::SCHEME
+            ))
+        }
+        false => error,
+    })
 }
 
 /// A location in canonical spelling, without credentials: equal for locations that have the same rows.

@@ -113,7 +113,10 @@ struct KeptUnload {
 impl<'a> IncrementalUnload<'a> {
     fn new(source: &'a str, target: &'a str, since: &'a Since, options: &'a CopyOptions, job: &'a Job) -> Self {
         let name_of = |source: &str| {
-            digest(&json!([source, options.read.columns, options.read.filter, since.column]).to_string())
+            let read = json!([source, options.read.columns, options.read.filter, since.column]);
+            // Each list of locations is another source.
+            let read = if options.read.locations.is_empty() { read } else { json!([read, options.read.locations]) };
+            digest(&read.to_string())
         };
         let (name, spelled_name) = (name_of(&canonical(source)), name_of(&without_connection(source)));
         Self { source, target, since, options, job, name, spelled_name }

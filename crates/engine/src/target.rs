@@ -21,7 +21,7 @@ use crate::files::unknown_target_format;
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::options::{CopyOptions, ReadOptions};
 use crate::piped::StreamTarget;
-use crate::resolve::LocationKind;
+use crate::resolve::{LocationKind, parse_path};
 use crate::{WriteMode, tpch};
 
 pub(crate) use self::examine::ExaminedTarget;
@@ -90,7 +90,7 @@ impl CopyTarget {
             refuse_table_options(target, options)?;
             return Ok(Self::Stream(stream));
         }
-        let location = Location::parse(target)?;
+        let location = parse_path(target)?;
         location.check_writable()?;
         let (store, path) = location.open(&options.read.storage, job)?;
         let kind = match target.ends_with('/') || path.is_root() || store.has_local_files() {

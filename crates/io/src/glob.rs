@@ -3,6 +3,9 @@
 //! globset compares bytes: its `?` and its classes miss every character that UTF-8 writes in more than one. A pattern is compiled to an
 //! expression over Unicode instead, whose matching takes time linear in the name.
 
+use std::iter::Peekable;
+use std::str::Chars;
+
 use regex::Regex;
 
 use crate::error::{Error, Result};
@@ -35,10 +38,48 @@ impl Glob {
         Ok(Self { regex: regex.map_err(|e| refuse(e.to_string()))? })
     }
 
+    /// The names that a pattern without escapes and wildcards has in its braces: `{a,b}.csv` has `a.csv` and `b.csv`. `None` of
+    /// a pattern with `*`, `?` or `[`, and of one with more than 10,000 names.
+    ///
+    /// ```
+    /// use lakerace_io::Glob;
+    /// assert_eq!(Glob::names("{a,b/{c,d}}.csv"), Some(["a.csv", "b/c.csv", "b/d.csv"].map(String::from).to_vec()));
+    /// assert_eq!(Glob::names("{a,b}*.csv"), None);
+    /// ```
+    pub fn names(pattern: &str) -> Option<Vec<String>> {
+        if pattern.contains(['*', '?', '[']) {
+            return None;
+        }
+        names_of(&mut pattern.chars().peekable(), false)
+    }
+
     /// Returns true if the whole of a name is of the pattern.
     pub fn matches(&self, name: &str) -> bool {
         self.regex.is_match(name)
     }
+}
+
+/// Names that [`Glob::names`] makes at most.
+const NAMES_AT_MOST: usize = 10_000;
+
+/// The names of a part of a pattern; one within braces ends at a comma or a brace.
+fn names_of(chars: &mut Peekable<Chars<'_>>, is_in_braces: bool) -> Option<Vec<String>> {
+    let mut names = vec![String::new()];
+    while let Some(char) = chars.next_if(|char| !is_in_braces || !matches!(char, ',' | '}')) {
+        if char != '{' {
+            names.iter_mut().for_each(|name| name.push(char));
+            continue;
+        }
+        let mut alternates = names_of(chars, true)?;
+        while chars.next() == Some(',') {
+            alternates.extend(names_of(chars, true)?);
+        }
+        if names.len() * alternates.len() > NAMES_AT_MOST {
+            return None;
+        }
+        names = names.iter().flat_map(|front| alternates.iter().map(move |end| format!("{front}{end}"))).collect();
+    }
+    Some(names)
 }
 
 struct GlobParser<'a> {

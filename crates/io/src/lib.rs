@@ -50,7 +50,7 @@ pub use fetch::Fetcher;
 pub use file_io::FileIo;
 pub use glob::Glob;
 pub use job::{Job, JobOptions};
-pub use location::{Location, canonical_path};
+pub use location::{Location, STORE_LOCATIONS, canonical_path};
 pub use location_check::{LocationCheck, RightCheck, RightOutcome, check_location};
 pub use meter::{Counts, Meter, Prices, RequestKind, Requests};
 pub use output::hidden_file::{give_up_folders, make_folders, remove_folders};

@@ -37,7 +37,8 @@ enum LocationTarget {
     Memory { name: String, path: Path },
 }
 
-const KNOWN: &str =
+/// The forms of a location of files, as advice.
+pub const STORE_LOCATIONS: &str =
     "choose a local path, or a URL with file://, s3://, gs://, az://, abfss://, https://, http:// or memory://";
 
 impl Location {
@@ -78,10 +79,33 @@ impl Location {
                 LocationTarget::Remote { address, path }
             }
             (scheme, None) => {
-                return Err(Error::usage(format!("unknown scheme {scheme:?}")).at(redacted(&shown)).advice(KNOWN));
+                return Err(Error::usage(format!("unknown scheme {scheme:?}"))
+                    .at(redacted(&shown))
+                    .advice(STORE_LOCATIONS));
             }
         };
         Ok(Self { text: shown, target, connection: None })
+    }
+
+    /// Returns true if a text is a URL whose scheme no store has.
+    pub fn has_unknown_scheme(text: &str) -> bool {
+        split_scheme(text).is_some_and(|(scheme, _)| {
+            let scheme = scheme.to_ascii_lowercase();
+            !matches!(scheme.as_str(), "file" | "memory") && StoreKind::of_scheme(&scheme).is_none()
+        })
+    }
+
+    /// Returns true if another location is in the same store: on this machine, or in the same bucket or on the same server.
+    pub fn is_in_store_of(&self, other: &Self) -> bool {
+        let is_same = match (&self.target, &other.target) {
+            (LocationTarget::Local(_), LocationTarget::Local(_)) => true,
+            (LocationTarget::Remote { address, .. }, LocationTarget::Remote { address: known, .. }) => {
+                address.url_prefix == known.url_prefix
+            }
+            (LocationTarget::Memory { name, .. }, LocationTarget::Memory { name: known, .. }) => name == known,
+            _ => false,
+        };
+        is_same && self.connection == other.connection
     }
 
     /// The text of the user, without credentials; the URL of a location below a connection.

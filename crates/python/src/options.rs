@@ -199,6 +199,7 @@ impl<'py> Keywords<'py> {
     pub(crate) fn read(&self) -> PyResult<ReadOptions> {
         let timestamp_unit = self.parsed("timestamp_unit", parse_choice::<TimestampUnit>)?.unwrap_or_default();
         Ok(ReadOptions {
+            locations: self.locations()?,
             columns: self.columns()?,
             filter: self.get("where")?,
             order_by: self.get("order_by")?,
@@ -231,6 +232,11 @@ impl<'py> Keywords<'py> {
             is_read_again: false,
             storage: self.storage()?,
         })
+    }
+
+    /// The list of which the location of a call is the first.
+    fn locations(&self) -> PyResult<Vec<String>> {
+        Ok(self.get("locations")?.unwrap_or_default())
     }
 
     /// Options of a comparison.
