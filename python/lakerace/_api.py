@@ -269,6 +269,7 @@ def copy(
     target: Location,
     *,
     mode: Mode = "error",
+    replace_where: str | None = None,
     key: str | Sequence[str] | None = None,
     resume: bool = False,
     dead_letter: Location | None = None,
@@ -341,6 +342,8 @@ def copy(
         mode: A target that exists is an error, replaced when the new one is complete, or added to (folders, tables,
             databases). In databases, `"upsert"` replaces the rows of the same `key` and inserts the others, and `"delete"`
             removes the rows of these keys.
+        replace_where: Delta, with `mode="overwrite"`: only the rows of the table for which this SQL expression of partition
+            columns is true are replaced, in one commit. It must be true of all rows of the source, which `where` filters.
         key: Databases: the key columns, in order. Rows with the same key are replaced or deleted.
         resume: Databases and Delta tables: continue an interrupted copy after its last acknowledged rows. Only a
             location can be read again.

@@ -272,7 +272,7 @@ PAGES: dict[str, Page] = {
     "delta.md": Page(
         _prepare_old,
         before={
-            "lakerace copy orders": "mv lake made",
+            "lakerace copy orders.parquet delta:lake/orders": "mv lake made",
             "lakerace scan lake/orders --at 7": "rm -r lake && mv made lake",
         },
     ),

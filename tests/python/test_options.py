@@ -127,7 +127,6 @@ SPARK_OWN = {
     "txnAppId": "a stream's transactions, as in Delta",
     "txnVersion": "a stream's transactions, as in Delta",
     "max_task_bytes": "Spark reads by tasks",
-    "replaceWhere": "Delta's name for the filter of an overwrite",
 }
 
 

@@ -32,6 +32,7 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         write: write_options(&args.write),
         format: args.write.output_format,
         mode: args.mode,
+        replace_where: args.replace_where.clone(),
         partition_by: args.write.partition_by.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         table_properties: args.write.table_property.iter().cloned().collect(),
         evolve: evolve(&args.write.evolve),

@@ -69,7 +69,7 @@ pub use upsert::{
 pub use verify::{Finding, Subject, Verified, VerifyOptions, verify};
 pub use version_spec::VersionSpec;
 pub use write::{
-    AppTransaction, DeltaSink, Evolve, FilesCommit, PendingFile, PlannedSchema, Replaced, SchemaReplacement,
-    TableFileWriter, TableWrite, check_existing, check_replaced, commit_files, discard_files, has_transaction,
-    may_widen, truncate,
+    AppTransaction, DeltaSink, Evolve, FilesCommit, PendingFile, PlannedSchema, ReplaceCondition, Replaced,
+    SchemaReplacement, TableFileWriter, TableWrite, check_existing, check_replaced, commit_files, discard_files,
+    has_transaction, may_widen, truncate,
 };

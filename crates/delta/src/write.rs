@@ -25,6 +25,7 @@ mod statistics;
 mod strict;
 mod truncate;
 pub(crate) mod types;
+mod write_action;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +48,7 @@ pub(crate) use self::pending::{counts, hand_over, published};
 pub use self::planned_schema::{PlannedSchema, SchemaReplacement};
 pub(crate) use self::published::{AddedFile, PublishedFiles};
 pub use self::replace::Replaced;
-pub use self::replace_where::check_replaced;
+pub use self::replace_where::{ReplaceCondition, check_replaced};
 pub(crate) use self::split::{other_rows, write_split};
 pub(crate) use self::statistics::log_text;
 pub use self::truncate::truncate;
@@ -62,6 +63,7 @@ use self::foreign_files::check_folder;
 use self::memory::limited;
 use self::new_table::check_new_table;
 use self::types::table_types;
+use self::write_action::WriteAction;
 use crate::protocol::DELETION_VECTORS;
 
 pub(crate) use self::fit::{BatchFit, TargetColumn};
@@ -87,6 +89,8 @@ pub struct TableWrite {
     pub load_name: Option<String>,
     /// Go on after the rows that the log counts of this load.
     pub resumes: bool,
+    /// An overwrite replaces the rows for which this is true, in one commit; `None`: all.
+    pub replace_where: Option<ReplaceCondition>,
 }
 
 /// Writes rows into a table, a commit for each checkpoint.
@@ -111,7 +115,7 @@ struct CommitPart {
     files: DataFiles,
     /// The files by key, where the table has a key.
     by_key: Option<ByKey>,
-    commit: PendingCommit<WriteMode>,
+    commit: PendingCommit<WriteAction>,
     /// Columns of a new table that are nullable though the batches' are not.
     made_nullable: Vec<String>,
     /// The table exists and keeps its rows and its schema: without rows, nothing changes.
@@ -226,7 +230,8 @@ impl CommitPart {
         };
         let is_there = matches!(base, WriteBase::Existing(_));
         let only_adds = is_there && evolved.is_none() && write.mode == WriteMode::Append;
-        let commit = PendingCommit::new(table.clone(), base, write.mode).map_err(named)?.evolving(evolved);
+        let action = WriteAction::new(&base, write.mode, write.replace_where.as_ref()).map_err(named)?;
+        let commit = PendingCommit::new(table.clone(), base, action).map_err(named)?.evolving(evolved);
         let state = commit.write_state().map_err(named)?;
         let targets = commit.targets(&state).map_err(named)?;
         let by_key = ByKey::new(schema, &key, table.job().options().threads, write.options.memory_bytes);
@@ -242,6 +247,7 @@ impl CommitPart {
             by_key.finish(&mut |next| files.take_in(next))?;
         }
         let mut published = files.publish()?;
+        commit.action().check_files(published.files())?;
         commit.counts(load);
         match commit.run(published.files()) {
             Ok(version) => Ok(Written { version, made_nullable, ..published.written() }),
@@ -324,6 +330,7 @@ impl Sink for DeltaSink {
         let written = part.end(load.clone())?;
         self.note(written, load.as_ref());
         self.write.mode = WriteMode::Append;
+        self.write.replace_where = None;
         self.write.partition_by = Vec::new();
         self.write.properties = BTreeMap::new();
         Ok(())

@@ -68,7 +68,11 @@ fn examined(
     load::name(&mut target, load_name, OnRejected::default(), options);
     let place = target.shown();
     let found = target.examine(schema, &with_dialect(options), job)?;
-    Ok((found.would(options.mode, &place), found.version))
+    let would = match &options.replace_where {
+        None => found.would(options.mode, &place),
+        Some(condition) => format!("would replace the rows of {place} where {condition}"),
+    };
+    Ok((would, found.version))
 }
 
 fn refuse_pipe(target: &str) -> Result<()> {

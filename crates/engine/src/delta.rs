@@ -1,13 +1,13 @@
 //! Delta tables by the names that users write.
 
 use arrow::datatypes::SchemaRef;
-use lakerace_delta::{DELTA, DeltaSink, DeltaSource, Snapshot, Table, TableWrite, VersionSpec};
+use lakerace_delta::{DELTA, DeltaSink, DeltaSource, ReplaceCondition, Snapshot, Table, TableWrite, VersionSpec};
 use lakerace_format::Sink;
 use lakerace_io::object_store::path::Path;
-use lakerace_io::option::INPUT_FORMAT;
+use lakerace_io::option::{INPUT_FORMAT, REPLACE_WHERE};
 use lakerace_io::{Error, Job, JobStore, Location, Result, StorageOptions};
 
-use crate::filter::parse_constraint;
+use crate::filter::{parse_constraint, parse_filter};
 use crate::options::{CopyOptions, ReadOptions};
 use crate::resolve::LocationKind;
 
@@ -125,7 +125,14 @@ impl TableTarget {
             options: options.write.clone(),
             load_name: self.load_name.clone(),
             resumes: options.load.resume,
+            replace_where: options.replace_where.as_deref().map(replace_condition).transpose()?,
         };
         DeltaSink::create(&self.table, schema, &write)
     }
+}
+
+/// The condition by which an overwrite selects the rows to replace.
+fn replace_condition(text: &str) -> Result<ReplaceCondition> {
+    let filter = parse_filter(text).map_err(|error| error.at(REPLACE_WHERE.to_string()))?;
+    Ok(ReplaceCondition { filter, text: text.to_owned() })
 }

@@ -156,6 +156,7 @@ impl SharedTable {
             options: WriteOptions::default(),
             load_name: None,
             resumes: false,
+            replace_where: None,
         };
         let table = open_table(name, storage, job)?;
         match DeltaSink::create(&table, schema, &write).and_then(|sink| sink.finish()) {

@@ -129,6 +129,7 @@ impl DeltaIndex {
             options: Default::default(),
             load_name: None,
             resumes: false,
+            replace_where: None,
         };
         match DeltaSink::create(table, &schema(), &write).and_then(|sink| sink.finish()) {
             Ok(_) => Ok(()),

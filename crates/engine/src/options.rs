@@ -69,6 +69,9 @@ pub struct CopyOptions {
     pub format: Option<&'static FileFormat>,
     /// A target that exists.
     pub mode: WriteMode,
+    /// Delta tables: a SQL expression of partition columns. An overwrite replaces the rows for which it is true, and keeps the
+    /// others; all rows of the source must fulfil it. `None`: all are replaced.
+    pub replace_where: Option<String>,
     /// Delta tables: the columns by which the files of a new table are divided.
     pub partition_by: Vec<String>,
     /// Delta tables: properties of a new table.

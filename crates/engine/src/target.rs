@@ -3,7 +3,7 @@
 mod examine;
 
 use arrow::datatypes::SchemaRef;
-use lakerace_database::OnRejected;
+use lakerace_database::{BatchRows, OnRejected};
 use lakerace_delta::{DELTA, Evolve};
 use lakerace_format::folder::{FolderSink, MakeSink, PartitionColumns, PartitionedSink};
 use lakerace_format::schema_text::print_schema;
@@ -11,7 +11,10 @@ use lakerace_format::{
     FileFormat, ReadPlan, Sink, WriteOptions, check_read_back, read_back_schema, refuse_to_write_duplicates,
 };
 use lakerace_io::object_store::path::Path;
-use lakerace_io::option::{AUTO_COMPACT, EVOLVE, KEEP_NOT_NULL, MODE, OUTPUT_FORMAT, PARTITION_BY, TABLE_PROPERTY};
+use lakerace_io::option::{
+    AUTO_COMPACT, BATCH_ROWS, EVOLVE, KEEP_NOT_NULL, MODE, OUTPUT_FORMAT, PARTITION_BY, REPLACE_WHERE, RESUME,
+    TABLE_PROPERTY, WHERE,
+};
 use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Location, Output, RemoteStore, Result};
 
 use crate::column_item::ColumnItem;
@@ -52,8 +55,33 @@ impl CopyTarget {
         }
         let resolved = Self::find(target, options, job)?;
         options.load.check(resolved.kind(), options.mode)?;
+        resolved.check_replaced(options)?;
         resolved.check_scope(options)?;
         Ok(resolved)
+    }
+
+    /// Refuses a condition for the rows to replace where it can't be followed.
+    fn check_replaced(&self, options: &CopyOptions) -> Result<()> {
+        if options.replace_where.is_none() {
+            return Ok(());
+        }
+        let refuse = |why: &str, advice: String| {
+            Err(Error::usage(format!("{REPLACE_WHERE}: {why}")).at(self.shown()).advice(advice))
+        };
+        if self.kind() != TargetKind::Delta {
+            let advice = format!("omit it, or name a Delta table; {WHERE} filters the source");
+            return refuse("only Delta tables can replace some of their rows", advice);
+        }
+        if options.mode != WriteMode::Overwrite {
+            let advice = format!("use it with {}; {WHERE} filters the source", MODE.to("overwrite"));
+            return refuse("it says which rows an overwrite replaces", advice);
+        }
+        let load = &options.load;
+        let in_parts = [(&BATCH_ROWS, load.batch_rows != BatchRows::All), (&RESUME, load.resume)];
+        match in_parts.into_iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((option, _)) => refuse("it replaces rows in one commit", format!("omit {option}")),
+        }
     }
 
     /// The kind of the place.
@@ -160,7 +188,12 @@ impl CopyTarget {
 
     /// The options with which rows of a schema are read back from it.
     pub(crate) fn read_back(&self, schema: &SchemaRef, options: &CopyOptions) -> ReadOptions {
-        let mut read = ReadOptions { storage: options.read.storage.clone(), ..ReadOptions::default() };
+        let mut read = ReadOptions {
+            // Of a table whose other rows are kept, those that were replaced.
+            filter: options.replace_where.clone(),
+            storage: options.read.storage.clone(),
+            ..ReadOptions::default()
+        };
         match self {
             Self::Files(files) => {
                 read.format = files.format;

@@ -138,6 +138,7 @@ fn new_table(table: &Table, options: &UpsertOptions) -> Result<TableWrite> {
         options: options.rows.write.clone(),
         load_name: None,
         resumes: false,
+        replace_where: None,
     })
 }
 

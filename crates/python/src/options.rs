@@ -303,6 +303,7 @@ impl<'py> Keywords<'py> {
             write,
             format: self.parsed("output_format", str::parse)?,
             mode,
+            replace_where: self.get("replace_where")?,
             partition_by: self.texts("partition_by")?.unwrap_or_default(),
             table_properties: self.get("table_properties")?.unwrap_or_default(),
             evolve: self.evolve()?,

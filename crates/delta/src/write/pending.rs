@@ -185,7 +185,7 @@ pub fn commit_files(
             commit(base, partitions, load, options, published)
         }
         Replaced::Where { filter, text } => {
-            let partitions = ReplacedWhere::new(base, filter, text, published.files())?;
+            let partitions = ReplacedWhere::new(base, filter, &text, published.files())?;
             commit(base, partitions, load, options, published)
         }
         Replaced::Partitions | Replaced::Table => commit(base, WriteMode::Overwrite, load, options, published),

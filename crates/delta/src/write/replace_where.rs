@@ -15,20 +15,51 @@ use crate::commit::{CommitAction, selected};
 use crate::snapshot::Snapshot;
 use crate::snapshot::partitions::Partitions;
 
+/// A condition by which an overwrite selects the rows to replace.
+#[derive(Debug, Clone)]
+pub struct ReplaceCondition {
+    /// The filter.
+    pub filter: Expr,
+    /// The filter as SQL, for the log.
+    pub text: String,
+}
+
 /// An entry that removes the files of the partitions for which a filter is true.
 pub(crate) struct ReplacedWhere {
     filter: Expr,
-    text: String,
+    /// The parameter of the log's operation.
+    predicate: String,
     has_files: bool,
 }
 
 impl ReplacedWhere {
-    /// The partitions of a filter, to which these files have to belong.
+    /// The partitions of a filter, to which these files have to belong. The log has the filter as Spark writes it.
     ///
     /// # Errors
     /// `Unsupported` for a filter of other columns; `Invalid` for a file of another partition.
-    pub fn new(snapshot: &Snapshot, filter: Expr, text: String, files: &[AddedFile]) -> Result<Self> {
-        let condition = PartitionCondition::new(snapshot, &filter)?;
+    pub fn new(snapshot: &Snapshot, filter: Expr, text: &str, files: &[AddedFile]) -> Result<Self> {
+        let predicate = serde_json::Value::from(vec![text]).to_string();
+        let mut replaced = Self { filter, predicate, has_files: false };
+        replaced.check_files(snapshot, files)?;
+        Ok(replaced)
+    }
+
+    /// The partitions of a condition, before files are written. The log has the condition as delta-rs writes it.
+    ///
+    /// # Errors
+    /// Those of [`check_replaced`].
+    pub fn begin(snapshot: &Snapshot, condition: &ReplaceCondition) -> Result<Self> {
+        check_replaced(snapshot, &condition.filter)?;
+        let ReplaceCondition { filter, text } = condition.clone();
+        Ok(Self { filter, predicate: text, has_files: false })
+    }
+
+    /// Checks that the files to add belong to the partitions.
+    ///
+    /// # Errors
+    /// As those of [`Self::new`].
+    pub fn check_files(&mut self, snapshot: &Snapshot, files: &[AddedFile]) -> Result<()> {
+        let condition = PartitionCondition::new(snapshot, &self.filter)?;
         let schema = snapshot.kernel().schema();
         let partitions = Partitions::new(snapshot.kernel(), &schema, snapshot.schema())?;
         for file in files {
@@ -40,14 +71,14 @@ impl ReplacedWhere {
                     .advice("write rows for which the condition of the overwrite is true"));
             }
         }
-        Ok(Self { filter, text, has_files: !files.is_empty() })
+        self.has_files = !files.is_empty();
+        Ok(())
     }
 }
 
 impl CommitAction for ReplacedWhere {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
-        let conditions = serde_json::Value::from(vec![self.text.as_str()]).to_string();
-        let parameters = [("mode", "Overwrite".to_owned()), ("predicate", conditions)];
+        let parameters = [("mode", "Overwrite".to_owned()), ("predicate", self.predicate.clone())];
         (UpdateTableOperation::Write, parameters.to_vec())
     }
 

@@ -70,6 +70,7 @@ pub fn write(table: &Table, mode: WriteMode, batch: RecordBatch, partition_by: &
         options: WriteOptions::default(),
         load_name: None,
         resumes: false,
+        replace_where: None,
     };
     let mut sink: Box<dyn Sink> = DeltaSink::create(table, &batch.schema(), &write).unwrap();
     sink.write(batch).unwrap();

@@ -73,6 +73,7 @@ fn begun(table: &Table) -> Result<Box<dyn Sink>> {
         options: WriteOptions::default(),
         load_name: None,
         resumes: false,
+        replace_where: None,
     };
     let mut sink = DeltaSink::create(table, &rows.schema(), &write)?;
     sink.write(rows)?;

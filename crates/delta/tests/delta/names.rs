@@ -48,6 +48,7 @@ fn new_columns_and_fields_differ_in_more_than_their_case() {
             options: WriteOptions::default(),
             load_name: None,
             resumes: false,
+            replace_where: None,
         };
         let appended = DeltaSink::create(&table, &rows.schema(), &write).map(drop).unwrap_err();
         let options = UpsertOptions { key: vec!["id".to_owned()], evolve, ..UpsertOptions::default() };

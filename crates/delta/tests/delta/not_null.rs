@@ -52,6 +52,7 @@ fn copy(table: &Table, mode: WriteMode, batch: &RecordBatch, partition_by: &[&st
         options: WriteOptions::default(),
         load_name: None,
         resumes: false,
+        replace_where: None,
     };
     let mut sink = DeltaSink::create(table, &batch.schema(), &write)?;
     sink.write(batch.clone())?;

@@ -43,6 +43,7 @@ fn write(table: &Table, mode: WriteMode, ids: std::ops::Range<i64>) -> Result<Wr
         options,
         load_name: None,
         resumes: false,
+        replace_where: None,
     };
     let mut sink = DeltaSink::create(table, &batch.schema(), &write)?;
     // Two files.
@@ -129,6 +130,7 @@ fn a_writer_that_comes_too_late_takes_its_folders_with_it() {
             options,
             load_name: None,
             resumes: false,
+            replace_where: None,
         };
         let table = Table::at(&location, &StorageOptions::default(), &Job::default()).unwrap();
         let mut sink = DeltaSink::create(&table, &batch.schema(), &write).unwrap();

@@ -125,6 +125,7 @@ fn table_write(mode: WriteMode, options: WriteOptions) -> TableWrite {
         options,
         load_name: None,
         resumes: false,
+        replace_where: None,
     }
 }
 

@@ -39,6 +39,8 @@ options! {
     MODE = new("mode", Choice, "copy sync").default("error").spark(SparkName::Method("mode"));
     /// The action if a name exists in a store of small files.
     FILE_MODE = new("file_mode", Choice, FILES_WRITE).flag("mode").keyword("if_exists").python_values(&[("overwrite", "replace")]);
+    /// The condition for the rows of a table that an overwrite replaces.
+    REPLACE_WHERE = new("replace_where", Text, "copy").spark_option("replaceWhere");
     /// The way to generate TPC-H's columns.
     TPCH_MODE = new("tpch_mode", Choice, "tpch").flag("mode").keyword("mode");
     /// Replace files and tables that exist.
