@@ -98,6 +98,7 @@ fn table_of() -> &'static [(String, Vec<u8>)] {
             keep_not_null: false,
             options: WriteOptions::default(),
             load_name: None,
+            replace_where: None,
             resumes: false,
         };
         let mut sink: Box<dyn Sink> = DeltaSink::create(&open(&inner), &batch.schema(), &write).expect("a new table");

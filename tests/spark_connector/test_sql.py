@@ -232,7 +232,11 @@ def test_the_log_names_statements(spark: SparkSession, tmp_path: Path, has_vecto
     assert delete[0] == "id = 1"
     assert len(delete) == 2
     assert "o%" in delete[1]
-    assert told[0][1] == told[1][1] == {}
+    assert json.loads(told[0][1]["predicate"]) == ["true"]
+    assert told[1][1] == {}
+    [deleted, merged, updated, first] = [entry.metrics for entry in lr.Table(tmp_path / "t").history()][:4]
+    assert deleted["numDeletedRows"] == "98"
+    assert merged["numTargetRowsDeleted"] == updated["numUpdatedRows"] == first["numDeletedRows"] == "1"
 
 
 def test_declarations_that_do_not_apply(spark: SparkSession, tmp_path: Path) -> None:

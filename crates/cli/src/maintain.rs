@@ -192,6 +192,23 @@ fn shortened(value: &str) -> String {
     }
 }
 
+/// The rows that a metric counts, in short: `updated` of `numTargetRowsUpdated`, `added` of delta-rs's `num_added_rows`. Files
+/// and bytes have columns of their own, and rows that are counted among others are left out.
+fn rows_counted(metric: &str) -> Option<String> {
+    let mut words = vec![String::new()];
+    for letter in metric.chars() {
+        if letter.is_ascii_uppercase() || letter == '_' {
+            words.push(String::new());
+        }
+        words.last_mut()?.extend(letter.to_lowercase().filter(|letter| *letter != '_'));
+    }
+    if !words.iter().any(|word| word == "rows") || words.iter().any(|word| word == "matched") {
+        return None;
+    }
+    words.retain(|word| !["", "num", "target", "rows"].contains(&word.as_str()));
+    Some(if words.is_empty() { "rows".to_owned() } else { words.join(" ") })
+}
+
 fn table(told: &[HistoryEntry]) -> std::result::Result<RecordBatch, arrow::error::ArrowError> {
     let number = |of: fn(&HistoryEntry) -> u64| -> ArrayRef { Arc::new(told.iter().map(of).collect::<UInt64Array>()) };
     let text = |of: &dyn Fn(&HistoryEntry) -> String| -> ArrayRef {
@@ -203,7 +220,12 @@ fn table(told: &[HistoryEntry]) -> std::result::Result<RecordBatch, arrow::error
         let pairs = entry.parameters.iter().map(|(name, value)| format!("{name}={}", shortened(value)));
         pairs.collect::<Vec<_>>().join(", ")
     };
-    let fields: [(&str, ArrayRef); 10] = [
+    let rows = |entry: &HistoryEntry| {
+        let told = entry.metrics.iter().filter(|(_, value)| *value != "0");
+        let told = told.filter_map(|(name, value)| Some(format!("{}={value}", rows_counted(name)?)));
+        told.collect::<Vec<_>>().join(", ")
+    };
+    let fields: [(&str, ArrayRef); 11] = [
         ("version", number(|entry| entry.version)),
         ("timestamp", Arc::new(times)),
         ("operation", text(&|entry| entry.operation.clone().unwrap_or_default())),
@@ -212,6 +234,7 @@ fn table(told: &[HistoryEntry]) -> std::result::Result<RecordBatch, arrow::error
         ("vectors", number(|entry| entry.vectors)),
         ("bytes added", text(&|entry| human::bytes(entry.bytes_added))),
         ("bytes removed", text(&|entry| human::bytes(entry.bytes_removed))),
+        ("rows", text(&rows)),
         ("engine", text(&|entry| entry.engine.clone().unwrap_or_default())),
         ("parameters", text(&parameters)),
     ];

@@ -4,6 +4,7 @@ pub(crate) mod extra_actions;
 mod fence;
 mod file_actions;
 pub(crate) mod metadata;
+mod operation_metrics;
 pub(crate) mod outcome;
 pub(crate) mod scan_rows;
 mod targets;
@@ -27,12 +28,14 @@ use delta_kernel::transaction::{
 use delta_kernel::{Engine, EngineData, KernelResult};
 use lakerace_io::option::TABLE_PROPERTY;
 use lakerace_io::{Error, ErrorKind, Result};
+use serde_json::Value;
 
 use self::extra_actions::{ExtraActions, MinProtocolCommitter, MoreActions, WithExtraActions, stated};
 pub use self::fence::CommitFence;
 pub(crate) use self::fence::LoadRows;
 pub(crate) use self::file_actions::{added, change_file};
 pub(crate) use self::metadata::{MetadataChanges, metadata_action};
+pub(crate) use self::operation_metrics::OperationFigures;
 pub(crate) use self::scan_rows::{for_vectors, named, selected};
 use self::targets::{existing_targets, new_targets};
 use crate::commit::outcome::EntryOutcome;
@@ -56,6 +59,8 @@ use crate::write::published::AddedFile;
 
 /// The name of the writer in the history.
 pub(crate) const ENGINE: &str = concat!("lakerace/", env!("CARGO_PKG_VERSION"));
+/// The parameter of a write that names the table's partition columns.
+const PARTITION_BY: &str = "partitionBy";
 /// The target of the events of commits.
 const COMMITS: &str = "lakerace_delta::commits";
 /// Entries of other writers after which a commit is tried again before it gives up.
@@ -104,6 +109,11 @@ pub(crate) trait CommitAction: Send {
     /// The files that [`Self::stage`] has added itself.
     fn written(&self) -> &[AddedFile] {
         &[]
+    }
+
+    /// The figures of its metrics, after [`Self::stage`], without the rows of files that were written.
+    fn figures(&self) -> OperationFigures {
+        OperationFigures::default()
     }
 
     /// Actions in addition to those of the transaction, after [`Self::stage`]: batches with one column, which has the
@@ -325,7 +335,8 @@ impl<S: CommitAction> PendingCommit<S> {
         if let Some(mut creation) = self.creation.take() {
             let batches = files.iter().map(added).collect::<Result<Vec<_>>>()?;
             batches.into_iter().for_each(|batch| creation.add_files(batch));
-            self.more.set(ExtraActions { statistics: stated(files)?, ..ExtraActions::default() });
+            let figures = OperationFigures { written_rows: rows_of(files), ..OperationFigures::default() };
+            self.more.set(ExtraActions { statistics: stated(files)?, figures, ..ExtraActions::default() });
             if let Some(load) = &self.load {
                 creation = creation.with_transaction_id(load.name.clone(), load.version());
             }
@@ -381,7 +392,10 @@ impl<S: CommitAction> PendingCommit<S> {
         let statistics = stated(files.iter().copied().chain(self.action.written()))?;
         let vectors = self.action.vectors();
         let operation = self.operation.clone();
-        self.more.set(ExtraActions { batches: more, statistics, vectors, tells_changes, gives_ids, operation });
+        let (written_rows, copied_rows) = (rows_of(files.iter().copied()), rows_of(self.action.written()));
+        let figures = OperationFigures { written_rows, copied_rows, ..self.action.figures() };
+        let batches = more;
+        self.more.set(ExtraActions { batches, statistics, vectors, tells_changes, gives_ids, operation, figures });
         attempted(&table, Some(snapshot), is_view || !self.more.is_empty(), |engine| update.commit(engine))
     }
 
@@ -457,7 +471,8 @@ impl<S: CommitAction> PendingCommit<S> {
             builder = builder.with_data_layout(DataLayout::partitioned(partition_by));
         }
         let (info, info_schema) = self.info()?;
-        let builder = builder.with_commit_info(info, info_schema);
+        let parameters = [(PARTITION_BY, Some(list_text(partition_by)))];
+        let builder = builder.with_operation_parameters(parameters).with_commit_info(info, info_schema);
         let created = self.table.kernel(|engine| {
             builder.build(engine, Box::new(MinProtocolCommitter(self.table.clone(), self.more.clone())))
         });
@@ -471,7 +486,10 @@ impl<S: CommitAction> PendingCommit<S> {
 
     /// A transaction that follows a version, and whether it shows the kernel another protocol than the table's.
     fn update(&self, snapshot: &Snapshot) -> Result<(Transaction<UpdateTable>, bool)> {
-        let (operation, parameters) = self.action.operation();
+        let (operation, mut parameters) = self.action.operation();
+        if operation == UpdateTableOperation::Write {
+            parameters.push((PARTITION_BY, list_text(&snapshot.partition_columns())));
+        }
         let parameters = parameters.into_iter().map(|(name, value)| (name, Some(value)));
         let (info, info_schema) = self.info()?;
         // The kernel refuses to add and remove files of a table with a change data feed, unless no data changes: it
@@ -546,6 +564,16 @@ fn attempted<S>(
         CommitResult::Conflicted(conflicted) => Ok(CommitAttempt::Taken(conflicted.conflict_version())),
         CommitResult::Retryable(retryable) => Err(from_kernel(retryable.error)),
     }
+}
+
+/// The rows of files.
+fn rows_of<'a>(files: impl IntoIterator<Item = &'a AddedFile>) -> u64 {
+    files.into_iter().map(|file| file.rows).sum()
+}
+
+/// Texts as a parameter of an operation: a list as JSON, as Spark writes it.
+pub(crate) fn list_text<T: AsRef<str>>(texts: &[T]) -> String {
+    texts.iter().map(AsRef::as_ref).collect::<Value>().to_string()
 }
 
 /// Returns true if rows of a table have ids.

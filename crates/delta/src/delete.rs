@@ -7,7 +7,7 @@ use lakerace_format::{Expr, Predicate, WriteOptions};
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
-use crate::commit::{PendingCommit, WriteBase};
+use crate::commit::{PendingCommit, WriteBase, list_text};
 use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, change};
 use crate::probe::{FileLookup, RowProbe, StatsPredicate, by_file};
 use crate::snapshot::Snapshot;
@@ -18,7 +18,7 @@ use crate::write::PublishedFiles;
 
 /// Hides the rows for which a condition is true.
 pub fn delete(table: &Table, condition: &Expr) -> Result<ChangeOutcome> {
-    delete_with(table, condition, &DeleteOptions::default())
+    delete_with(table, condition, None, &DeleteOptions::default())
 }
 
 /// The options of a delete.
@@ -28,9 +28,14 @@ pub struct DeleteOptions {
     pub enables_vectors: bool,
 }
 
-/// Hides the rows for which a condition is true, by options.
-pub fn delete_with(table: &Table, condition: &Expr, options: &DeleteOptions) -> Result<ChangeOutcome> {
-    let mut commit = pending(table, table.snapshot(None)?, condition, options)?;
+/// Hides the rows for which a condition is true, by options. `text` is the condition as SQL, for the log.
+pub fn delete_with(
+    table: &Table,
+    condition: &Expr,
+    text: Option<&str>,
+    options: &DeleteOptions,
+) -> Result<ChangeOutcome> {
+    let mut commit = pending(table, table.snapshot(None)?, condition, text, options)?;
     change(&mut commit, PublishedFiles::none(), PublishedFiles::none())
 }
 
@@ -48,7 +53,7 @@ pub struct DeletePlan {
 /// Finds the rows that [`delete_with`] would delete, and writes nothing.
 pub fn plan_delete(table: &Table, condition: &Expr, options: &DeleteOptions) -> Result<DeletePlan> {
     let snapshot = table.snapshot(None)?;
-    let mut commit = pending(table, snapshot.clone(), condition, options)?;
+    let mut commit = pending(table, snapshot.clone(), condition, None, options)?;
     commit.write_state().map_err(|error| error.at(table.location()))?;
     let (files, rows) = commit.action().rehearse(&snapshot)?;
     Ok(DeletePlan { version: snapshot.version(), rows, files })
@@ -59,6 +64,7 @@ fn pending(
     table: &Table,
     snapshot: Snapshot,
     condition: &Expr,
+    text: Option<&str>,
     options: &DeleteOptions,
 ) -> Result<PendingCommit<RemovalCommit>> {
     let named = |error: Error| error.at(table.location());
@@ -68,6 +74,8 @@ fn pending(
         RemovalMethod::for_snapshot(&snapshot, options.enables_vectors, WriteOptions::default).map_err(named)?;
     let action =
         RemovalCommit::new(Box::new(DeleteCondition { predicate, names }), UpdateTableOperation::Delete, removal);
+    let parameters = text.map(|text| ("predicate", list_text(&[text])));
+    let action = action.with_parameters(parameters.into_iter().collect());
     PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), action).map_err(named)
 }
 

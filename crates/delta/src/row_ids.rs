@@ -9,7 +9,7 @@ use lakerace_format::WriteOptions;
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
-use crate::commit::{PendingCommit, WriteBase};
+use crate::commit::{PendingCommit, WriteBase, list_text};
 use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, RowDependency, change};
 use crate::probe::RowProbe;
 use crate::snapshot::Snapshot;
@@ -71,7 +71,7 @@ impl RowStatement {
 
     /// As Spark writes them: a list as JSON.
     fn parameters(&self) -> Vec<(&'static str, String)> {
-        self.conditions.iter().map(|all| ("predicate", serde_json::Value::from(all.clone()).to_string())).collect()
+        self.conditions.iter().map(|all| ("predicate", list_text(all))).collect()
     }
 }
 

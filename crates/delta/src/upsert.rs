@@ -37,11 +37,14 @@ mod key_prescan;
 mod key_windows;
 mod merge_existing;
 mod operator;
+mod parameters;
 mod part;
 pub(crate) mod row_mapping;
 mod sorted_chunk;
 mod source;
 mod streaming_write;
+
+use std::sync::atomic::Ordering;
 
 use arrow::array::RecordBatch;
 use delta_kernel::transaction::UpdateTableOperation;
@@ -64,8 +67,10 @@ pub(crate) use self::part::by_files;
 use self::key_prescan::KeyPrescan;
 use self::key_windows::{KeyProbe, KeyWindows, Match, SourceKeys, join};
 use self::merge_existing::{FilesWithRows, RowMerge};
+use self::parameters::parameters;
 use self::row_mapping::{RowMapping, memory_bytes};
 use self::sorted_chunk::SortedChunk;
+use self::source::counted;
 use crate::commit::{CommitFence, PendingCommit, WriteBase, latest};
 use crate::delete::DeletePlan;
 use crate::deletion_vector;
@@ -157,8 +162,7 @@ pub fn plan_delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &Up
     let mapping = RowMapping::of_delete(&snapshot, rows.schema(), options).map_err(named)?;
     check_memory(options.memory_bytes, mapping.written.fields().len()).map_err(named)?;
     let windows = mapping.gather(rows.batches()?, options, table.job()).map_err(|error| at_rows(error, place))?;
-    let attempt =
-        UpsertAttempt { table, snapshot: snapshot.clone(), mapping: &mapping, options, kind: UpsertKind::Delete };
+    let attempt = UpsertAttempt::new(&snapshot, &mapping, options, UpsertKind::Delete);
     let mut commit = attempt.commit(windows.keys_alone())?;
     commit.write_state().map_err(named)?;
     let (files, rows) = commit.action().rehearse(&snapshot)?;
@@ -204,18 +208,20 @@ fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, kind: Ups
     };
     let mapping = mapping.map_err(named)?;
     check_memory(options.memory_bytes, mapping.written.fields().len()).map_err(named)?;
-    let first = UpsertAttempt { table, snapshot: snapshot.clone(), mapping: &mapping, options, kind };
+    let first = UpsertAttempt::new(&snapshot, &mapping, options, kind);
     match first.keys_ahead(&rows)? {
         Some(ahead) if ahead.rows == 0 => return Ok(ChangeOutcome::default()),
-        Some(ahead) => return first.write_in_runs(rows.batches()?, ahead),
+        Some(ahead) => return first.of_source(ahead.rows.into()).write_in_runs(rows.batches()?, ahead),
         None => {}
     }
-    let mut windows = Some(mapping.gather(rows.batches()?, options, table.job())?);
+    let (batches, source_rows) = counted(rows.batches()?);
+    let mut windows = Some(mapping.gather(batches, options, table.job())?);
+    let source_rows = source_rows.load(Ordering::Relaxed);
     if windows.as_ref().is_some_and(KeyWindows::is_empty) {
         return Ok(ChangeOutcome::default());
     }
     for _ in 0..REMAKES {
-        let upsert = UpsertAttempt { table, snapshot: snapshot.clone(), mapping: &mapping, options, kind };
+        let upsert = UpsertAttempt::new(&snapshot, &mapping, options, kind).of_source(source_rows);
         match upsert.attempt(&mut windows)? {
             Some(changed) => return Ok(changed),
             None if options.from_version.is_some() => {
@@ -236,6 +242,8 @@ struct UpsertAttempt<'a> {
     mapping: &'a RowMapping,
     options: &'a UpsertOptions,
     kind: UpsertKind,
+    /// The rows of the source, if they are known.
+    source_rows: Option<u64>,
 }
 
 /// Files that an upsert writes.
@@ -257,6 +265,18 @@ impl NewFiles {
 
 /// The rows that were found in the files of a version.
 type FoundRows = Vec<Option<RoaringTreemap>>;
+
+impl<'a> UpsertAttempt<'a> {
+    fn new(snapshot: &'a Snapshot, mapping: &'a RowMapping, options: &'a UpsertOptions, kind: UpsertKind) -> Self {
+        let table = snapshot.table();
+        Self { table, snapshot: snapshot.clone(), mapping, options, kind, source_rows: None }
+    }
+
+    /// The attempt with rows of a source of so many.
+    fn of_source(self, rows: u64) -> Self {
+        Self { source_rows: Some(rows), ..self }
+    }
+}
 
 impl UpsertAttempt<'_> {
     /// Writes and commits. `None`: the rows were made from old ones that another writer has changed. Rows that depend
@@ -336,6 +356,8 @@ impl UpsertAttempt<'_> {
             RemovalMethod::for_snapshot(&self.snapshot, self.options.enables_vectors, || self.write_options())
                 .map_err(named)?;
         let action = RemovalCommit::new(Box::new(probe), operation, removal).depending(self.depends());
+        let key: Vec<String> = self.mapping.columns.names().map(str::to_owned).collect();
+        let action = action.with_parameters(parameters(&key, self.kind, self.options)).by_key(self.source_rows);
         let base = WriteBase::Existing(Box::new(self.snapshot.clone()));
         let commit = PendingCommit::new(self.table.clone(), base, action).map_err(named)?;
         Ok(commit.evolving(self.mapping.evolved.clone()).fenced(self.options.fence.as_ref()))

@@ -72,7 +72,8 @@ pub fn verify(table: &str, options: &VerifyOptions, storage: &StorageOptions, jo
 /// Makes few files of many small ones, and drops rows that are deleted. The table's rows stay the same.
 pub fn compact(table: &str, options: &CompactOptions, storage: &StorageOptions, job: &Job) -> Result<Compacted> {
     let condition = options.filter.as_deref().map(parse_filter).transpose()?;
-    let rules = lakerace_delta::CompactOptions { condition, ..options.rules.clone() };
+    let condition_text = options.filter.clone();
+    let rules = lakerace_delta::CompactOptions { condition, condition_text, ..options.rules.clone() };
     lakerace_delta::compact(&open_table(table, storage, job)?, &rules)
 }
 

@@ -258,7 +258,8 @@ pub fn delete(
     storage: &StorageOptions,
     job: &Job,
 ) -> Result<ChangeOutcome> {
-    lakerace_delta::delete_with(&open_table(table, storage, job)?, &parse_filter(condition)?, options)
+    let filter = parse_filter(condition)?;
+    lakerace_delta::delete_with(&open_table(table, storage, job)?, &filter, Some(condition), options)
 }
 
 /// Deletes the rows of a Delta table that have the key of a row of `source`.

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use arrow::array::builder::{MapBuilder, MapFieldNames, StringBuilder};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray,
 };
@@ -17,6 +16,7 @@ use delta_kernel::{Engine, FilteredEngineData, KernelResult, KernelResultIterato
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 
+use super::operation_metrics::{OperationFigures, metrics_column, text_map};
 use crate::kernel::error::to_kernel;
 use crate::log::completeness::ACTION_COUNT;
 use crate::log::json_object::JsonObject;
@@ -45,6 +45,8 @@ pub(crate) struct ExtraActions {
     pub gives_ids: bool,
     /// The operation that the entry names in place of the kernel's, which reserves some names.
     pub operation: Option<String>,
+    /// The figures of the operation, for its metrics.
+    pub figures: OperationFigures,
 }
 
 /// The tag that says whether all rows keep their ids.
@@ -59,7 +61,8 @@ impl MoreActions {
     /// Returns true if it has nothing that the kernel would not say in other words.
     pub fn is_empty(&self) -> bool {
         let more = lock(&self.more);
-        let ExtraActions { batches, statistics: _, vectors, tells_changes, gives_ids, operation: _ } = &*more;
+        let ExtraActions { batches, statistics: _, vectors, tells_changes, gives_ids, operation: _, figures: _ } =
+            &*more;
         batches.is_empty() && vectors.is_empty() && !tells_changes && !gives_ids
     }
 }
@@ -81,13 +84,13 @@ impl Committer for MinProtocolCommitter {
         let features = [told.reader_features(), told.writer_features()].map(Option::unwrap_or_default);
         let protocol = lowest(features[0], features[1]).and_then(|protocol| protocol_action(&self.0, &protocol));
         let protocol = protocol.map_err(to_kernel)?;
-        let statistics = lock(&self.1.more).statistics.clone();
+        let ExtraActions { statistics, figures, .. } = lock(&self.1.more).clone();
         let actions = actions.map(move |batch| {
             let batch = with_files(batch?, &statistics, &HashMap::new())?;
             let is_protocol = batch.data().has_field(&ColumnName::new(["protocol"]));
             Ok(if is_protocol { all_of(protocol.clone()) } else { batch })
         });
-        commit_counted(engine, actions, commit_metadata)
+        commit_counted(engine, actions, &figures, commit_metadata)
     }
 
     fn is_catalog_committer(&self) -> bool {
@@ -110,7 +113,7 @@ impl Committer for WithExtraActions {
         commit_metadata: CommitMetadata,
     ) -> KernelResult<CommitResponse> {
         let more = lock(&self.0.more).clone();
-        let ExtraActions { batches, statistics, vectors, tells_changes, gives_ids, operation } = more;
+        let ExtraActions { batches, statistics, vectors, tells_changes, gives_ids, operation, figures } = more;
         let actions = actions.map(move |batch| {
             let mut batch = with_files(batch?, &statistics, &vectors)?;
             if tells_changes {
@@ -124,7 +127,7 @@ impl Committer for WithExtraActions {
             if gives_ids && has_info { with_field(batch, "tags", &ids_are_new) } else { Ok(batch) }
         });
         let more = batches.into_iter().map(|batch| Ok(all_of(batch)));
-        commit_counted(engine, actions.chain(more), commit_metadata)
+        commit_counted(engine, actions.chain(more), &figures, commit_metadata)
     }
 
     fn is_catalog_committer(&self) -> bool {
@@ -136,22 +139,26 @@ impl Committer for WithExtraActions {
     }
 }
 
-/// Writes an entry that says how many actions it has, so that one which was cut is known as such.
+/// Writes an entry that says how many actions it has, so that one which was cut is known as such, and the metrics of its
+/// operation.
 fn commit_counted(
     engine: &dyn Engine,
     actions: impl Iterator<Item = KernelResult<FilteredEngineData>>,
+    figures: &OperationFigures,
     commit_metadata: CommitMetadata,
 ) -> KernelResult<CommitResponse> {
     let batches = actions.map(|batch| batch?.apply_selection_vector().try_into_record_batch());
     let batches = batches.collect::<KernelResult<Vec<RecordBatch>>>()?;
     let count = batches.iter().map(RecordBatch::num_rows).sum::<usize>() as i64;
+    let metrics = metrics_column(&batches, figures);
     let counted = batches.into_iter().map(|batch| {
         let has_info = batch.schema_ref().field_with_name("commitInfo").is_ok();
         let batch = all_of(batch);
         if !has_info {
             return Ok(batch);
         }
-        with_field(batch, ACTION_COUNT, &|rows| Arc::new(Int64Array::from(vec![count; rows])))
+        let batch = with_field(batch, ACTION_COUNT, &|rows| Arc::new(Int64Array::from(vec![count; rows])))?;
+        with_field(batch, "operationMetrics", &metrics)
     });
     FileSystemCommitter::new().commit(engine, Box::new(counted), commit_metadata)
 }
@@ -194,15 +201,7 @@ fn with_field(
 
 /// The tags of an entry whose rows get new ids. Protocol: "Writer Requirements for Row Tracking".
 fn ids_are_new(rows: usize) -> ArrayRef {
-    let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
-    let mut tags = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
-    for _ in 0..rows {
-        tags.keys().append_value(IDS_ARE_KEPT);
-        tags.values().append_value("false");
-        // There is one value for each key.
-        let _ = tags.append(true);
-    }
-    Arc::new(tags.finish())
+    text_map(rows, std::iter::once((IDS_ARE_KEPT, "false".to_owned())))
 }
 
 /// Sets the statistics and vectors of the files that a batch adds.

@@ -14,7 +14,7 @@ use roaring::RoaringTreemap;
 
 use crate::commit::outcome::EntryOutcome;
 use crate::commit::scan_rows::scan_rows;
-use crate::commit::{CommitAction, PendingCommit, added, change_file, for_vectors, selected};
+use crate::commit::{CommitAction, OperationFigures, PendingCommit, added, change_file, for_vectors, selected};
 use crate::kernel::error::guarded;
 use crate::probe::RowProbe;
 use crate::rewrite::{FileRewrites, TouchedFile};
@@ -53,6 +53,10 @@ pub(crate) struct RemovalCommit {
     operation: UpdateTableOperation,
     /// The parameters of the operation in the log, by name.
     parameters: Vec<(&'static str, String)>,
+    /// Each written row replaces the rows with its key.
+    is_by_key: bool,
+    /// The rows of the source, for the metrics in the log.
+    source_rows: Option<u64>,
     removal: RemovalMethod,
     /// The rows that were found, by file: files themselves never change. Contains every file that was searched or left
     /// out.
@@ -121,6 +125,8 @@ impl RemovalCommit {
             probe,
             operation,
             parameters: Vec::new(),
+            is_by_key: false,
+            source_rows: None,
             removal,
             found: HashMap::new(),
             depends: RowDependency::Nothing,
@@ -135,6 +141,11 @@ impl RemovalCommit {
     /// Sets the operation parameters that the log records.
     pub fn with_parameters(self, parameters: Vec<(&'static str, String)>) -> Self {
         Self { parameters, ..self }
+    }
+
+    /// Makes each written row one that replaces the rows with its key; the source has so many rows, if that is known.
+    pub fn by_key(self, source_rows: Option<u64>) -> Self {
+        Self { is_by_key: true, source_rows, ..self }
     }
 
     /// Sets the dependency of the written rows on those of the table.
@@ -350,6 +361,12 @@ impl CommitAction for RemovalCommit {
         // Rows that an upsert or an update replaces are added again as new ones.
         let replaces = matches!(self.operation, UpdateTableOperation::Merge | UpdateTableOperation::Update);
         !replaces || self.changed.hidden == 0
+    }
+
+    fn figures(&self) -> OperationFigures {
+        let removed_rows = Some(self.changed.hidden);
+        let (source_rows, is_by_key) = (self.source_rows, self.is_by_key);
+        OperationFigures { source_rows, removed_rows, is_by_key, ..OperationFigures::default() }
     }
 
     fn written(&self) -> &[AddedFile] {

@@ -34,7 +34,7 @@ use self::bins::{BinRules, FileBin};
 use super::zorder::{CurveSample, SortColumns};
 use crate::commit::outcome::EntryOutcome;
 use crate::commit::scan_rows::scan_rows;
-use crate::commit::{CommitAction, PendingCommit, TargetColumns, WriteBase, selected};
+use crate::commit::{CommitAction, PendingCommit, TargetColumns, WriteBase, list_text, selected};
 use crate::deletion_vector;
 use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
@@ -62,6 +62,8 @@ pub struct CompactOptions {
     pub layout: Layout,
     /// The partitions that are compacted: a condition on partition columns.
     pub condition: Option<Expr>,
+    /// The condition as SQL, for the log.
+    pub condition_text: Option<String>,
     /// A file is rewritten where more than this share of its rows is hidden; from 0 to 1.
     pub max_hidden_share: f64,
     /// Files of an eighth of the target and more, those with the largest share of hidden rows first, are rewritten
@@ -82,6 +84,7 @@ impl Default for CompactOptions {
             target_bytes: 256 << 20,
             layout: Layout::AsIs,
             condition: None,
+            condition_text: None,
             max_hidden_share: 0.05,
             max_hidden_per_visible: None,
             min_files: 0,
@@ -169,7 +172,7 @@ pub fn plan_compact(table: &Table, options: &CompactOptions) -> Result<CompactPl
             plan.rows.zip(bin.files.iter().map(TableFile::visible_rows).sum::<Option<u64>>()).map(|(a, b)| a + b);
     }
     if !bins.is_empty() {
-        let action = RewriteCommit::new(bins, &options.layout);
+        let action = RewriteCommit::new(bins, options);
         let commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), action)?;
         commit.targets(&commit.write_state().map_err(named)?)?;
     }
@@ -235,7 +238,7 @@ fn one_round(bins: Vec<FileBin>) -> Vec<FileBin> {
 /// Rewrites groups and commits them; returns how many were not given up.
 fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<FileBin>, done: &mut Compacted) -> Result<usize> {
     let table = snapshot.table().clone();
-    let action = RewriteCommit::new(bins, &options.layout);
+    let action = RewriteCommit::new(bins, options);
     let mut commit = PendingCommit::new(table, WriteBase::Existing(Box::new(snapshot.clone())), action)?;
     let state = commit.write_state()?;
     let targets = commit.targets(&state)?;
@@ -421,17 +424,24 @@ impl FileGroup {
 }
 
 impl RewriteCommit {
-    fn new(bins: Vec<FileBin>, layout: &Layout) -> Self {
-        let list = |names: &[String]| serde_json::to_string(names).unwrap_or_default();
-        let parameters = match layout {
-            Layout::AsIs => vec![],
-            Layout::SortBy(names) => vec![("sortBy", list(names))],
-            Layout::ZOrder(names) => vec![("zOrderBy", list(names))],
+    fn new(bins: Vec<FileBin>, options: &CompactOptions) -> Self {
+        let (zorder, sort): (&[String], &[String]) = match &options.layout {
+            Layout::AsIs => (&[], &[]),
+            Layout::SortBy(names) => (&[], names),
+            Layout::ZOrder(names) => (names, &[]),
         };
+        let mut parameters = vec![
+            ("predicate", list_text(options.condition_text.as_slice())),
+            ("zOrderBy", list_text(zorder)),
+            ("targetSize", options.target_bytes.to_string()),
+        ];
+        if !sort.is_empty() {
+            parameters.push(("sortBy", list_text(sort)));
+        }
         let group = |bin| FileGroup { bin, new: Vec::new(), bytes: 0, given_up: false };
         Self {
             groups: bins.into_iter().map(group).collect(),
-            in_order: *layout == Layout::AsIs,
+            in_order: options.layout == Layout::AsIs,
             parameters,
             left_out: HashSet::new(),
             vectors: HashMap::new(),

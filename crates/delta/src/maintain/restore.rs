@@ -14,7 +14,9 @@ use lakerace_io::{Error, Object, Result};
 
 use super::history::READERS;
 use crate::commit::scan_rows::scan_rows;
-use crate::commit::{CommitAction, MetadataChanges, PendingCommit, WriteBase, metadata_action, named, selected};
+use crate::commit::{
+    CommitAction, MetadataChanges, OperationFigures, PendingCommit, WriteBase, metadata_action, named, selected,
+};
 use crate::deletion_vector;
 use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
@@ -48,7 +50,13 @@ pub fn restore(table: &Table, at: VersionSpec) -> Result<Restored> {
     let target = table.snapshot(Some(at))?;
     let current = table.snapshot(None)?;
     let named = |error: Error| error.at(table.location());
-    let action = RestoreCommit { restored: target.version(), target, done: Restored::default(), more: Vec::new() };
+    let action = RestoreCommit {
+        restored: target.version(),
+        target,
+        done: Restored::default(),
+        table: (0, 0),
+        more: Vec::new(),
+    };
     let mut commit =
         PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(current)), action).map_err(named)?;
     // A table that can't be written to is reported before any search.
@@ -62,6 +70,8 @@ struct RestoreCommit {
     target: Snapshot,
     restored: u64,
     done: Restored,
+    /// Files of the restored version, and their bytes.
+    table: (u64, u64),
     more: Vec<RecordBatch>,
 }
 
@@ -85,6 +95,10 @@ impl CommitAction for RestoreCommit {
         check_protocol(snapshot, &self.target)
     }
 
+    fn figures(&self) -> OperationFigures {
+        OperationFigures { restored_table: Some(self.table), ..OperationFigures::default() }
+    }
+
     fn more_actions(&mut self) -> Result<Vec<RecordBatch>> {
         Ok(std::mem::take(&mut self.more))
     }
@@ -104,6 +118,7 @@ impl CommitAction for RestoreCommit {
         }
         self.more = additions(&self.target, &back.iter().map(|file| file.path.as_str()).collect())?;
         self.more.extend(metadata(snapshot, &self.target)?);
+        self.table = (then.len() as u64, then.values().map(|file| file.size_bytes).sum());
         self.done.files_added = back.len() as u64;
         self.done.files_removed = gone.iter().filter(|path| !then.contains_key(*path)).count() as u64;
         Ok(!gone.is_empty() || !self.more.is_empty())

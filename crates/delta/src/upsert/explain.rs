@@ -77,8 +77,7 @@ fn plan(table: &Table, rows: SourceRows, options: &UpsertOptions) -> Result<Upse
     let snapshot = table.snapshot(None)?;
     let mapping = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
     check_memory(options.memory_bytes, mapping.written.fields().len()).map_err(named)?;
-    let upsert =
-        UpsertAttempt { table, snapshot: snapshot.clone(), mapping: &mapping, options, kind: UpsertKind::Upsert };
+    let upsert = UpsertAttempt::new(&snapshot, &mapping, options, UpsertKind::Upsert);
     let windows = match upsert.keys_ahead(&rows)? {
         Some(ahead) => KeyWindows::Memory(ahead.keys),
         None => mapping.gather(rows.batches()?, options, table.job())?,

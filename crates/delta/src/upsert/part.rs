@@ -4,6 +4,7 @@
 //! the commit, the files that it added are searched, too, by the keys in the parts' own files.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 
 use arrow::datatypes::SchemaRef;
 use base64::Engine;
@@ -16,7 +17,9 @@ use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
 use super::key_windows::{KeyWindows, KnownKeys, SourceKeys, join};
+use super::parameters::parameters;
 use super::row_mapping::{self, RowMapping};
+use super::source::counted;
 use super::{OnDuplicate, SourceRows, UpsertAttempt, UpsertKind, UpsertOptions};
 use crate::commit::{CommitFence, PendingCommit, WriteBase};
 use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, RowDependency, change};
@@ -35,6 +38,8 @@ pub struct UpsertPart {
     pub files: Vec<PendingFile>,
     /// The rows of the version that have its keys: bitmaps as base64, by the names of their files in the log.
     found: HashMap<String, String>,
+    /// The rows that were given to it.
+    source_rows: u64,
 }
 
 /// Which keys the parts of an upsert have.
@@ -57,7 +62,7 @@ pub fn is_divisible(snapshot: &Snapshot, rows: &SchemaRef, options: &UpsertOptio
 }
 
 fn of_part<'a>(snapshot: &'a Snapshot, mapping: &'a RowMapping, options: &'a UpsertOptions) -> UpsertAttempt<'a> {
-    UpsertAttempt { table: snapshot.table(), snapshot: snapshot.clone(), mapping, options, kind: UpsertKind::Upsert }
+    UpsertAttempt::new(snapshot, mapping, options, UpsertKind::Upsert)
 }
 
 impl UpsertAttempt<'_> {
@@ -83,7 +88,8 @@ pub fn upsert_part(snapshot: &Snapshot, rows: impl Into<SourceRows>, options: &U
             "the rows depend on the existing ones: a single process must upsert them",
         )));
     }
-    let windows = mapping.gather(rows.batches()?, options, table.job())?;
+    let (batches, source_rows) = counted(rows.batches()?);
+    let windows = mapping.gather(batches, options, table.job())?;
     if windows.is_empty() {
         return Ok(UpsertPart::default());
     }
@@ -99,7 +105,7 @@ pub fn upsert_part(snapshot: &Snapshot, rows: impl Into<SourceRows>, options: &U
     let found = found.filter(|(_, rows)| !rows.is_empty()).map(|(file, rows)| Ok((file.path.clone(), encoded(&rows)?)));
     let found = found.collect::<Result<_>>()?;
     let (published, _) = new.publish()?;
-    Ok(UpsertPart { files: hand_over(published)?, found })
+    Ok(UpsertPart { files: hand_over(published)?, found, source_rows: source_rows.load(Ordering::Relaxed) })
 }
 
 /// The average number of a version's files that may have a key, by the log's statistics of the key's first column.
@@ -142,6 +148,7 @@ pub fn commit_upsert(
     let (mut files, mut found) = (Vec::new(), HashMap::<String, RoaringTreemap>::new());
     let count = parts.len() as u64;
     let has_one = parts.iter().filter(|part| !part.files.is_empty()).count() <= 1;
+    let source_rows = parts.iter().map(|part| part.source_rows).sum();
     for part in parts {
         files.extend(part.files);
         for (name, rows) in part.found {
@@ -164,11 +171,13 @@ pub fn commit_upsert(
     let removal =
         RemovalMethod::for_snapshot(snapshot, options.enables_vectors, || options.write.clone()).map_err(named)?;
     let probe = WrittenKeys::new(snapshot, published.files(), options).map_err(named)?;
+    let parameters = parameters(&probe.options.key, UpsertKind::Upsert, options);
     if keys == PartKeys::Unknown && !has_one {
         probe.check_own().map_err(named)?;
     }
-    let mut action =
-        RemovalCommit::new(Box::new(probe), UpdateTableOperation::Merge, removal).depending(RowDependency::Nothing);
+    let action = RemovalCommit::new(Box::new(probe), UpdateTableOperation::Merge, removal);
+    let action = action.depending(RowDependency::Nothing);
+    let mut action = action.with_parameters(parameters).by_key(Some(source_rows));
     action.note(&snapshot.files()?.files, by_files(snapshot, found)?, count);
     let base = WriteBase::Existing(Box::new(snapshot.clone()));
     let commit = PendingCommit::new(table.clone(), base, action).map_err(named)?;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::datatypes::SchemaRef;
 use lakerace_format::Batches;
@@ -117,6 +118,18 @@ impl RereadableRows {
     pub fn columns(&self, names: &[String]) -> Result<Batches> {
         (self.read)(Some(names))
     }
+}
+
+/// Counts the rows of batches while they are read.
+pub(super) fn counted(batches: Batches) -> (Batches, Arc<AtomicU64>) {
+    let rows = Arc::new(AtomicU64::new(0));
+    let (schema, count) = (batches.schema().clone(), Arc::clone(&rows));
+    let batches = batches.inspect(move |batch| {
+        if let Ok(batch) = batch {
+            count.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+        }
+    });
+    (Batches::new(schema, batches), rows)
 }
 
 /// The error of a source that has changed since its keys were read.

@@ -4,7 +4,7 @@ use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_io::{Result, WriteMode};
 
 use crate::commit::scan_rows::{chosen, scan_rows};
-use crate::commit::{CommitAction, PendingCommit, WriteBase};
+use crate::commit::{CommitAction, PendingCommit, WriteBase, list_text};
 use crate::snapshot::Snapshot;
 
 /// Removes all rows of a table, including those that other writers have added after the version `base`: its files are
@@ -20,7 +20,7 @@ struct TruncateCommit;
 
 impl CommitAction for TruncateCommit {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
-        (UpdateTableOperation::Delete, Vec::new())
+        (UpdateTableOperation::Delete, vec![("predicate", list_text(&["true"]))])
     }
 
     fn check(&self, snapshot: &Snapshot) -> Result<()> {

@@ -176,7 +176,7 @@ fn other_tables_get_vectors_where_that_is_asked_for() {
         let (inner, table) = made(&with_protocol(&protocol));
         assert_eq!(delete(&table, &less("id", 1)).unwrap().vectors, 0);
         let options = DeleteOptions { enables_vectors: true };
-        let changed = delete_with(&table, &less("id", 3), &options).unwrap();
+        let changed = delete_with(&table, &less("id", 3), None, &options).unwrap();
         assert_eq!((changed.vectors, changed.hidden), (1, 2), "{protocol}");
         let told = &actions(&inner, 2, "protocol")[0];
         assert_eq!((&told["minReaderVersion"], &told["minWriterVersion"]), (&json!(3), &json!(7)));

@@ -47,6 +47,8 @@ fn uncertain_metrics_state_nothing() {
         delta_rs("WRITE", r#""num_added_files":3"#).replace("delta-rs:py", "other"),
         spark("DELETE", "", r#""numAddedFiles":"1""#).replace("Apache-Spark", "Databricks-Runtime"),
         r#"{"commitInfo":{"operation":"WRITE","engineInfo":"delta-rs:py-1","operationMetrics":[1]}}"#.to_owned(),
+        // An entry of lakerace counts its actions.
+        r#"{"commitInfo":{"operation":"DELETE","engineInfo":"lakerace/0.1.0","operationMetrics":{"numAddedFiles":"3","numRemovedFiles":"2"}}}"#.to_owned(),
         r#"{"commitInfo":null}"#.to_owned(),
         "{".to_owned(),
     ];
