@@ -88,6 +88,13 @@ impl StoreSettings {
         self.values.get(&setting_of(self.kind, name)?).map(String::as_str)
     }
 
+    /// Checks the file that a setting names, whose contents are sent in a header. If it can't be read, the request that needs it says so.
+    pub(crate) fn check_sent_file(&self, name: &str) -> Result<()> {
+        let Some(path) = self.value(name) else { return Ok(()) };
+        let Ok(text) = std::fs::read_to_string(path) else { return Ok(()) };
+        check(&format!("the file {path} ({name})"), &text)
+    }
+
     /// Returns true if a setting is given and true.
     pub(crate) fn is_true(&self, name: &str) -> bool {
         self.value(name).is_some_and(is_true)

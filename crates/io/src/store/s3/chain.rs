@@ -89,6 +89,7 @@ pub(super) fn credentials(settings: &StoreSettings, has_endpoint: bool) -> Resul
             "web identity (aws_web_identity_token_file)".to_owned()
         }
         () if given("aws_container_credentials_relative_uri") || given("aws_container_credentials_full_uri") => {
+            settings.check_sent_file("aws_container_authorization_token_file")?;
             "the container's credentials".to_owned()
         }
         // Without an endpoint, this may be one of Amazon's machines, whose metadata service returns credentials.

@@ -61,3 +61,24 @@ fn a_setting_that_cannot_be_used_is_named_without_its_value() {
         assert!(!error.to_string().contains("hunter2"), "{name}: {error}");
     }
 }
+
+#[test]
+fn a_token_file_that_no_header_can_hold_is_named_without_its_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    for (token, is_right) in [("hunter2", true), ("hunter2\n", false), ("hunter2\r", false)] {
+        std::fs::write(&file, token).unwrap();
+        let options = [
+            ("aws_endpoint_url", "http://127.0.0.1:9"),
+            ("aws_allow_http", "true"),
+            ("aws_container_credentials_full_uri", "http://127.0.0.1:9/credentials"),
+            ("aws_container_authorization_token_file", file.to_str().unwrap()),
+        ];
+        let options = options.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let opened = Location::parse("s3://bucket/name").unwrap().open(&options, &Job::default());
+        let error = opened.err().map(|error| error.to_string());
+        assert_eq!(error.is_none(), is_right, "{error:?}");
+        let is_named = |error: String| error.contains(file.to_str().unwrap()) && !error.contains("hunter2");
+        assert!(error.is_none_or(is_named));
+    }
+}
