@@ -61,6 +61,9 @@ fn with_type_of_values(field: &FieldRef, passed: &FFI_ArrowSchema) -> FieldRef {
     data_type.map_or_else(|| Arc::clone(field), |data_type| Arc::new(field.as_ref().clone().with_data_type(data_type)))
 }
 
+/// The advice on streams that break the rules of the C interface.
+const FIX_LIBRARY: &str = "fix the library that made the stream";
+
 /// A stream that another library fills.
 struct ForeignStream {
     stream: FFI_ArrowArrayStream,
@@ -78,16 +81,17 @@ impl ForeignStream {
         if code != 0 {
             return Err(self.failure("schema", code));
         }
-        // Code of the arrow crate calls itself for each level.
-        if depth(&schema) > MAX_NESTING + 1 {
+        let unparsed = |_| Error::invalid("its schema can't be parsed").advice(FIX_LIBRARY);
+        // Code of the arrow crate calls itself for each level. It ends where children are missing.
+        if panics::caught(|| depth(&schema)).map_err(unparsed)? > MAX_NESTING + 1 {
             return Err(nested_too_deep());
         }
         let schema = panics::caught(|| Schema::try_from(&schema).map(|parsed| with_types_of_values(&parsed, &schema)));
-        let schema = schema.map_err(|_| Error::invalid("its schema can't be parsed"))?;
+        let schema = schema.map_err(unparsed)?;
         let schema = schema.map_err(|error| Error::from_source(ErrorKind::Invalid, error))?;
         check_nesting(&schema)?;
         if let Some(found) = ImpossibleType::find(&schema) {
-            return Err(Error::invalid(found.to_string()).advice("fix the library that made the stream"));
+            return Err(Error::invalid(found.to_string()).advice(FIX_LIBRARY));
         }
         Ok(SchemaRef::new(schema))
     }
