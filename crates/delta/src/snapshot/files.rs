@@ -63,13 +63,19 @@ pub(crate) struct TableFile {
 impl TableFile {
     /// Rows that are not deleted, where the log says so.
     pub fn visible_rows(&self) -> Option<u64> {
-        let hidden = self.vector.as_ref().map_or(0, |vector| vector.cardinality.max(0) as u64);
-        Some(self.rows?.saturating_sub(hidden))
+        Some(self.rows?.saturating_sub(hidden_rows(self.vector.as_ref())))
     }
+}
+
+/// The rows that a deletion vector hides, as the log says.
+fn hidden_rows(vector: Option<&DeletionVectorDescriptor>) -> u64 {
+    vector.map_or(0, |vector| vector.cardinality.max(0) as u64)
 }
 
 /// The most bytes of a file that are taken for true: an exbibyte. Sums of more could overflow.
 const MOST_BYTES: u64 = 1 << 60;
+/// The most rows of a file that are taken for true. Where the log states more, or fewer than it hides, the file says how many it has.
+const MOST_ROWS: u64 = 1 << 40;
 
 /// Reads the log: one pass over the checkpoint and the entries after it.
 pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
@@ -239,15 +245,18 @@ impl<'a> FileRows<'a> {
             // The kernel parses no statistics where no column has any, and none of an entry with damaged ones.
             let written = || texts.and_then(|texts| text(texts, row)).and_then(row_count);
             let vector = self.vectors.filter(|vectors| vectors.is_valid(row)).map(|vectors| descriptor(vectors, row));
+            let vector = vector.transpose().map_err(|error| error.at(path.to_owned()))?.flatten();
+            let stated =
+                rows.and_then(|rows| long(rows, row)).and_then(|rows| u64::try_from(rows).ok()).or_else(written);
             files.push(TableFile {
                 object: Object { size_bytes: Some(size_bytes), ..snapshot.table().object(path)? },
                 path: path.to_owned(),
                 size_bytes,
                 modified: long(times, row).unwrap_or(0),
-                vector: vector.transpose().map_err(|error| error.at(path.to_owned()))?.flatten(),
+                rows: stated.filter(|rows| (hidden_rows(vector.as_ref())..=MOST_ROWS).contains(rows)),
+                vector,
                 constants: self.constants(partitions, row)?,
                 statistics: self.statistics.filter(|s| s.is_valid(row)).map(|s| (s.clone(), row)),
-                rows: rows.and_then(|rows| long(rows, row)).and_then(|rows| u64::try_from(rows).ok()).or_else(written),
             });
         }
         Ok(())

@@ -65,8 +65,11 @@ fn a_setting_that_cannot_be_used_is_named_without_its_value() {
 #[test]
 fn a_token_file_that_no_header_can_hold_is_named_without_its_token() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("token");
-    for (token, is_right) in [("hunter2", true), ("hunter2\n", false), ("hunter2\r", false)] {
+    for (number, (token, is_right)) in
+        [("hunter2", true), ("hunter2\n", false), ("hunter2\r", false)].into_iter().enumerate()
+    {
+        // Stores with equal settings are shared.
+        let file = folder.path().join(format!("token {number}"));
         std::fs::write(&file, token).unwrap();
         let options = [
             ("aws_endpoint_url", "http://127.0.0.1:9"),
