@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use delta_kernel::engine::arrow_data::{ArrowEngineData, EngineDataArrowExt};
 use delta_kernel::schema::SchemaRef;
 use delta_kernel::{
     Engine, EngineData, EvaluationHandler, FileDataReadResultIterator, FileMeta, FileSize, FileSlice,
@@ -17,6 +18,7 @@ use url::Url;
 
 use super::error::{from_kernel, to_kernel};
 use super::executor::QuietExecutor;
+use super::surrogates::actions_with_whole_characters;
 use crate::log::distrust::{DamagedLogFiles, damaged_advice, may_be_damage};
 use crate::log::store::LogStore;
 use crate::paths::ROOT;
@@ -181,6 +183,12 @@ impl JsonHandler for LogJson {
     }
 }
 
+/// Actions of a checkpoint, in whose statistics no character is written as two escapes.
+fn with_whole_characters(actions: KernelResult<Box<dyn EngineData>>) -> KernelResult<Box<dyn EngineData>> {
+    let actions = actions_with_whole_characters(actions?.try_into_record_batch()?).map_err(to_kernel)?;
+    Ok(Box::new(ArrowEngineData::new(actions)))
+}
+
 struct LogParquet {
     inner: Arc<dyn ParquetHandler>,
     paths: Arc<TablePaths>,
@@ -233,7 +241,7 @@ impl ParquetHandler for LogParquet {
         }
         let inner = Arc::clone(&self.inner);
         let read = move |files: &[FileMeta]| inner.read_parquet_files(files, Arc::clone(&schema), predicate.clone());
-        named(files, &self.log, read)
+        Ok(Box::new(named(files, &self.log, read)?.map(with_whole_characters)))
     }
 
     fn write_parquet_file(

@@ -1,5 +1,6 @@
 //! The folder of a table as the kernel's store.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
@@ -24,6 +25,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::completeness::{check_entry, check_json_checkpoint};
 use super::distrust::{DamagedLogFiles, is_hint};
 use super::files::is_hidden;
+use crate::kernel::surrogates::entry_with_whole_characters;
 
 /// The store that the kernel sees: paths start at the table's folder, so that no character of the folder's own name
 /// needs an escape on the way; listings are sorted; and files of the log, which never change, are fetched once and
@@ -94,13 +96,19 @@ impl LogStore {
             }
             known.sizes.get(location).copied()
         };
-        let (meta, bytes) = self.fetch(location, listed).await?;
+        let (mut meta, mut bytes) = self.fetch(location, listed).await?;
         let checked = match location.as_ref() {
             _ if is_entry(location) => check_entry(&bytes),
             path if path.ends_with(".json") => check_json_checkpoint(&bytes),
             _ => Ok(()),
         };
         checked.map_err(|text| failed(std::io::ErrorKind::InvalidData, text))?;
+        if location.as_ref().ends_with(".json")
+            && let Cow::Owned(whole) = entry_with_whole_characters(&bytes)
+        {
+            meta.size = whole.len() as u64;
+            bytes = whole.into();
+        }
         self.known().keep(location, &meta, &bytes);
         Ok(Some((meta, bytes)))
     }
