@@ -88,7 +88,7 @@ impl ParquetSource {
     pub fn plan_ranges(&self, request: &ReadRequest, ranges: &[Range<u64>]) -> Result<ReadPlan> {
         let columns = ReadColumns::resolve(&self.schema, request)?;
         let fields = columns.fields(&self.schema);
-        let pruner = GroupPruner::new(&self.schema, &self.job);
+        let pruner = GroupPruner::new(&self.job);
         let mut left = request.limit.unwrap_or(u64::MAX);
         let mut files = Vec::with_capacity(self.files.len());
         let mut kept_units = Vec::new();
@@ -200,7 +200,7 @@ impl ParquetSource {
         files: &[Arc<FileMeta>],
         columns: &ReadColumns,
     ) -> Result<Vec<RowGroupUnit>> {
-        let pruner = GroupPruner::new(&self.schema, &self.job);
+        let pruner = GroupPruner::new(&self.job);
         let mut units = Vec::new();
         for kept in kept_units(plan, files) {
             let (number, file, unit_plan) = kept?;

@@ -16,7 +16,7 @@ pub(crate) fn extremes(files: &[Arc<FileMeta>], schema: &SchemaRef, job: &Job, c
     let root = schema.index_of(column).ok()?;
     let data_type = schema.field(root).data_type().clone();
     let column = ColumnRef { root, path: vec![column.to_owned()], data_type };
-    let pruner = GroupPruner::new(schema, job);
+    let pruner = GroupPruner::new(job);
     let mut found = Extremes::default();
     for file in files {
         if file.hidden.is_some() || !is_exact(file, &column) {

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, UInt64Array};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef};
 use bytes::{Buf, Bytes};
 use lakerace_io::{Job, Object, Result};
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
@@ -28,14 +28,13 @@ const BLOOM_BYTES_AT_MOST: usize = 32 << 20;
 
 /// Prunes the row groups of one source.
 pub(crate) struct GroupPruner<'a> {
-    schema: &'a SchemaRef,
     job: &'a Job,
 }
 
 impl<'a> GroupPruner<'a> {
-    /// For a source with this schema.
-    pub fn new(schema: &'a SchemaRef, job: &'a Job) -> Self {
-        Self { schema, job }
+    /// For a job, which may be cancelled.
+    pub fn new(job: &'a Job) -> Self {
+        Self { job }
     }
 
     /// Prunes a unit to its remaining part, or returns the reason why nothing remains.
@@ -78,7 +77,8 @@ impl<'a> GroupPruner<'a> {
         column: &ColumnRef,
         keeps: &dyn Fn(&dyn ColumnStatistics) -> bool,
     ) -> Result<Option<Vec<Range<u64>>>> {
-        let Some((root, leaf)) = flat_leaf(&unit.file, column) else { return Ok(None) };
+        let Some(stored) = StoredColumn::find(&unit.file, column) else { return Ok(None) };
+        let leaf = stored.leaf;
         let group = unit.file.metadata().row_group(unit.row_group);
         if !trust::of_column(&unit.file, leaf) || unit.file.may_move(group, leaf) {
             return Ok(None);
@@ -87,7 +87,7 @@ impl<'a> GroupPruner<'a> {
         let Some(pages) = chunk_pages(&unit.file, unit.row_group, leaf)? else { return Ok(None) };
         let groups = [unit.row_group];
         let bounds = guarded("the column index", || {
-            let converter = converter(&unit.file, root, leaf)?;
+            let converter = stored.converter(&unit.file)?;
             let mins = converter.data_page_mins(&values, &groups)?;
             let maxes = converter.data_page_maxes(&values, &groups)?;
             Ok((mins, maxes, converter.data_page_null_counts(&values, &groups)?))
@@ -97,7 +97,7 @@ impl<'a> GroupPruner<'a> {
         if [mins.len(), maxes.len(), null_counts.len()] != [count; 3] {
             return Ok(None);
         }
-        let (Some(mins), Some(maxes)) = (self.widened(column, mins), self.widened(column, maxes)) else {
+        let (Some(mins), Some(maxes)) = (widened(column, mins), widened(column, maxes)) else {
             return Ok(None);
         };
         let of_chunk = self.group_statistics(unit).bounds(column);
@@ -109,7 +109,7 @@ impl<'a> GroupPruner<'a> {
             let bounds = Bounds {
                 min: Value::from_array(&mins, number),
                 max: Value::from_array(&maxes, number),
-                null_count: null_counts.is_valid(number).then(|| null_counts.value(number)),
+                null_count: stored.null_count(&null_counts, number),
             };
             let statistics = OneColumn { rows: page.rows.end - page.rows.start, column, bounds };
             if page.rows.is_empty() || !keeps(&statistics) {
@@ -124,20 +124,13 @@ impl<'a> GroupPruner<'a> {
     }
 
     /// The footer's statistics of a unit's values.
-    pub fn group_statistics<'b>(&'b self, unit: &'b RowGroupUnit) -> impl ColumnStatistics + 'b {
-        GroupStatistics { pruner: self, file: &unit.file, group: unit.file.metadata().row_group(unit.row_group) }
-    }
-
-    /// Statistics as the source's type, where a file's is narrower.
-    fn widened(&self, column: &ColumnRef, array: ArrayRef) -> Option<ArrayRef> {
-        let name = column.path.first()?;
-        let field = self.schema.field_with_name(name).ok()?;
-        if array.data_type() == field.data_type() { Some(array) } else { cast(&array, field.data_type()).ok() }
+    pub fn group_statistics<'b>(&self, unit: &'b RowGroupUnit) -> impl ColumnStatistics + use<'b> {
+        GroupStatistics { file: &unit.file, group: unit.file.metadata().row_group(unit.row_group) }
     }
 
     /// The footer's bounds of a column in a row group.
     pub fn group_bounds(&self, file: &FileMeta, group: &RowGroupMetaData, column: &ColumnRef) -> Bounds {
-        GroupStatistics { pruner: self, file, group }.bounds(column)
+        GroupStatistics { file, group }.bounds(column)
     }
 
     /// Why the bloom filters of a unit exclude it.
@@ -186,11 +179,58 @@ pub(super) fn flat_leaf(file: &FileMeta, column: &ColumnRef) -> Option<(usize, u
     is_flat.then_some((root, leaves.start))
 }
 
-fn converter(file: &FileMeta, root: usize, leaf: usize) -> Result<StatisticsConverter<'_>, ParquetError> {
-    let schema = file.metadata().file_metadata().schema_descr();
-    let converter = StatisticsConverter::from_column_index(leaf, file.schema().field(root), schema)?;
-    let orders = file.metadata().file_metadata().column_orders().map(Vec::as_slice);
-    Ok(converter.with_missing_null_counts_as_zero(false).with_column_orders(orders))
+/// A column of a file with one value for each row: a root column, or a field of structs.
+struct StoredColumn {
+    leaf: usize,
+    field: FieldRef,
+    is_root: bool,
+}
+
+impl StoredColumn {
+    /// `None` for a column that is nested, missing in the file, or that has another name there.
+    fn find(file: &FileMeta, column: &ColumnRef) -> Option<Self> {
+        let (name, inner) = column.path.split_first()?;
+        let root = file.schema().fields().iter().position(|field| field.name() == name)?;
+        let mut field = &file.schema().fields()[root];
+        let mut above = Vec::new();
+        for name in inner {
+            let DataType::Struct(members) = field.data_type() else { return None };
+            above.push(field);
+            field = members.iter().find(|member| member.name() == name)?;
+        }
+        if field.data_type().is_nested() {
+            return None;
+        }
+        // The root column with this field alone.
+        let alone = above.into_iter().rev().fold(Arc::clone(field), |inner, outer| {
+            Arc::new(outer.as_ref().clone().with_data_type(DataType::Struct([inner].into())))
+        });
+        let [leaf] = file.leaves_of(root, &alone)[..] else { return None };
+        let stored = file.metadata().file_metadata().schema_descr().column(leaf);
+        let is_root = inner.is_empty();
+        (is_root || (stored.max_rep_level() == 0 && stored.path().parts() == column.path)).then(|| Self {
+            leaf,
+            field: Arc::clone(field),
+            is_root,
+        })
+    }
+
+    fn converter<'a>(&'a self, file: &'a FileMeta) -> Result<StatisticsConverter<'a>, ParquetError> {
+        let metadata = file.metadata().file_metadata();
+        let converter = StatisticsConverter::from_column_index(self.leaf, &self.field, metadata.schema_descr())?;
+        let orders = metadata.column_orders().map(Vec::as_slice);
+        Ok(converter.with_missing_null_counts_as_zero(false).with_column_orders(orders))
+    }
+
+    /// A number of nulls. Whether those of a field count the nulls of the structs above it depends on the writer.
+    fn null_count(&self, counts: &UInt64Array, number: usize) -> Option<u64> {
+        (self.is_root && number < counts.len() && counts.is_valid(number)).then(|| counts.value(number))
+    }
+}
+
+/// Statistics as the source's type, where a file's is narrower.
+fn widened(column: &ColumnRef, array: ArrayRef) -> Option<ArrayRef> {
+    if array.data_type() == &column.data_type { Some(array) } else { cast(&array, &column.data_type).ok() }
 }
 
 /// The rows that are in both lists of ranges.
@@ -209,7 +249,6 @@ pub(crate) fn intersect(left: &[Range<u64>], right: &[Range<u64>]) -> Vec<Range<
 
 /// The statistics of a row group.
 struct GroupStatistics<'a> {
-    pruner: &'a GroupPruner<'a>,
     file: &'a FileMeta,
     group: &'a RowGroupMetaData,
 }
@@ -229,21 +268,22 @@ impl ColumnStatistics for GroupStatistics<'_> {
             // The file does not have the column: it is null in all rows.
             return Bounds { null_count: self.row_count(), ..Bounds::default() };
         }
-        let Some((root, leaf)) = flat_leaf(self.file, column) else { return Bounds::default() };
+        let Some(stored) = StoredColumn::find(self.file, column) else { return Bounds::default() };
+        let leaf = stored.leaf;
         let found = guarded("the statistics", || {
-            let converter = converter(self.file, root, leaf)?;
+            let converter = stored.converter(self.file)?;
             let mins = converter.row_group_mins([self.group])?;
             let maxes = converter.row_group_maxes([self.group])?;
             Ok((mins, maxes, converter.row_group_null_counts([self.group])?))
         });
         let Ok((mins, maxes, null_counts)) = found else { return Bounds::default() };
         let bound = |array| {
-            let array = self.pruner.widened(column, array)?;
+            let array = widened(column, array)?;
             Value::from_array(&array, 0)
         };
         let trusted =
             trust::of_chunk(self.file, leaf, self.group.column(leaf)) && !self.file.may_move(self.group, leaf);
-        let null_count = (!null_counts.is_empty() && null_counts.is_valid(0)).then(|| null_counts.value(0));
+        let null_count = stored.null_count(&null_counts, 0);
         let bound = |array| bound(array).filter(|_| trusted);
         Bounds { min: bound(mins), max: bound(maxes), null_count }.plausible(self.row_count())
     }

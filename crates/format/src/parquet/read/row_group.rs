@@ -78,13 +78,13 @@ impl ParquetSource {
 
     /// Calls `ask` with the footer's statistics of a row group.
     pub fn with_statistics<R>(&self, group: &RowGroup, ask: impl FnOnce(&dyn ColumnStatistics) -> R) -> R {
-        ask(&GroupPruner::new(&self.schema, &self.job).group_statistics(&group.unit))
+        ask(&GroupPruner::new(&self.job).group_statistics(&group.unit))
     }
 
     /// The row group without the pages for which `keeps` returns false, called with the page index of one of these
     /// columns at a time. Columns without a page index exclude nothing. The first call for a file may read its index.
     pub fn narrow(&self, group: &RowGroup, columns: &[String], keeps: Keeps<'_>) -> Result<RowGroup> {
-        let pruner = GroupPruner::new(&self.schema, &self.job);
+        let pruner = GroupPruner::new(&self.job);
         let mut rows = group.unit.rows.as_ref().clone();
         for name in columns {
             let Ok(root) = self.schema.index_of(name) else { continue };
