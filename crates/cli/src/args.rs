@@ -212,7 +212,7 @@ pub(crate) struct ScanArgs {
     #[arg(long, value_name = "N", value_parser = value::number)]
     pub(crate) limit: Option<u64>,
     /// Print only the number of rows. If metadata gives it exactly, no data is read.
-    #[arg(long, conflicts_with_all = ["format", "output", "durability", "order_by", "memory_limit"])]
+    #[arg(long, conflicts_with_all = ["checksum", "format", "output", "durability", "order_by", "memory_limit"])]
     pub(crate) count: bool,
     /// Print a checksum of the rows that does not depend on their order, file format or batch size.
     #[arg(long, conflicts_with_all = ["explain", "format", "output", "durability"])]

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
         limit: args.limit,
         ..read_options(&args.input)?
     };
-    let scan = match args.count && !args.checksum {
+    let scan = match args.count {
         true => Scan::open_to_count(source, &options, &session.job)?,
         false => Scan::open(source, &options, &session.job)?,
     };
