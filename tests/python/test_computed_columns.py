@@ -236,7 +236,9 @@ def test_only_needed_columns_are_read(file: Path) -> None:
     assert of("1 as x") == of()
     assert of("id as x", order_by="x") == of("id")
     assert of("id as x", where="whole > 3") == of("id", where="whole > 3")
-    computed, plain = (lr.scan(file, columns=columns) for columns in (["lower(text) as text"], ["text"]))
+    # With a fixed size: by default, the measured speed of the disk decides which gaps are read.
+    lists = (["lower(text) as text"], ["text"])
+    computed, plain = (lr.scan(file, columns=columns, min_seek_size=0) for columns in lists)
     assert computed.to_arrow().num_rows == plain.to_arrow().num_rows == ROWS
     reports = [scan.report() for scan in (computed, plain)]
     assert reports[0]["bytes_read"] == reports[1]["bytes_read"]
