@@ -207,19 +207,17 @@ impl Scan {
             planned => (source, planned),
         };
         let failed = |error| with_column_advice(error, options.columns.as_deref(), &source.schema()).or_at(&place);
-        let PlannedSteps { plan, order, projection } = planned.map_err(failed)?;
-        let plan = ReadPlan { request: ReadRequest { batch_rows: options.batch_rows, ..plan.request }, ..plan };
-        plan_log::log(&database::shown(location), &plan, options, &source.schema());
-        Ok(Self {
-            source,
-            plan,
-            order,
-            projection,
-            version,
-            filter: options.filter.clone(),
-            only_counts: false,
-            job: job.clone(),
-        })
+        let mut steps = planned.map_err(failed)?;
+        steps.plan.request.batch_rows = options.batch_rows;
+        plan_log::log(&database::shown(location), &steps.plan, options, &source.schema());
+        Ok(Self::of_steps(OpenedLocation { source, version }, steps, options, job))
+    }
+
+    fn of_steps(opened: OpenedLocation, steps: PlannedSteps, options: &ReadOptions, job: &Job) -> Self {
+        let OpenedLocation { source, version } = opened;
+        let PlannedSteps { plan, order, projection } = steps;
+        let filter = options.filter.clone();
+        Self { source, plan, order, projection, version, filter, only_counts: false, job: job.clone() }
     }
 
     /// Opens a database with types that are known before.
@@ -233,17 +231,8 @@ impl Scan {
         let source = database::open_known(system, location, known, job)?;
         let options = &ReadOptions { limit: None, order_by: None, ..options.clone() };
         let texts = ScanTexts::parse(location, options)?;
-        let PlannedSteps { plan, order, projection } = texts.plan(source.as_ref(), options, None)?;
-        Ok(Self {
-            source,
-            plan,
-            order,
-            projection,
-            version: None,
-            filter: options.filter.clone(),
-            only_counts: false,
-            job: job.clone(),
-        })
+        let steps = texts.plan(source.as_ref(), options, None)?;
+        Ok(Self::of_steps(OpenedLocation { source, version: None }, steps, options, job))
     }
 
     /// Opens a location for a plan that was made elsewhere, such as a part of [`ReadPlan::split`].
@@ -253,23 +242,13 @@ impl Scan {
         let options = &ReadOptions { at, order_by: None, ..options.clone() };
         let part = (plan.request.columns.as_deref(), plan.request.filter.as_ref());
         let opened = dataset::open(location, options, part, job)?;
-        let OpenedLocation { source, version } = match has_columns(&opened.source.schema(), &plan) {
+        let opened = match has_columns(&opened.source.schema(), &plan) {
             true => opened,
             // They are in files that their partition has excluded.
             false => dataset::open_whole(location, options, job)?,
         };
-        let PlannedSteps { plan, order, projection } =
-            PlannedSteps::from_plan(location, plan, source.as_ref(), options)?;
-        Ok(Self {
-            source,
-            plan,
-            order,
-            projection,
-            version,
-            filter: options.filter.clone(),
-            only_counts: false,
-            job: job.clone(),
-        })
+        let steps = PlannedSteps::from_plan(location, plan, opened.source.as_ref(), options)?;
+        Ok(Self::of_steps(opened, steps, options, job))
     }
 
     /// The schema of the batches.
