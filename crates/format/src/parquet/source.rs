@@ -246,7 +246,7 @@ impl Source for ParquetSource {
     }
 
     fn extremes(&self, column: &str) -> Result<Option<Extremes>> {
-        Ok(extremes(&self.files, &self.schema, &self.job, column))
+        Ok(extremes(&self.files, &self.schema, column))
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {

@@ -3,20 +3,18 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
-use lakerace_io::Job;
 use parquet::basic::Type as Physical;
 
-use super::prune::{GroupPruner, flat_leaf};
+use super::prune::{StoredColumn, group_bounds};
 use crate::parquet::footer::FileMeta;
 use crate::predicate::{ColumnRef, Value};
 use crate::source::Extremes;
 
 /// The extremes of all rows of the files; `None` if a footer does not contain them, or rows are hidden.
-pub(crate) fn extremes(files: &[Arc<FileMeta>], schema: &SchemaRef, job: &Job, column: &str) -> Option<Extremes> {
+pub(crate) fn extremes(files: &[Arc<FileMeta>], schema: &SchemaRef, column: &str) -> Option<Extremes> {
     let root = schema.index_of(column).ok()?;
     let data_type = schema.field(root).data_type().clone();
     let column = ColumnRef { root, path: vec![column.to_owned()], data_type };
-    let pruner = GroupPruner::new(job);
     let mut found = Extremes::default();
     for file in files {
         if file.hidden.is_some() || !is_exact(file, &column) {
@@ -24,7 +22,7 @@ pub(crate) fn extremes(files: &[Arc<FileMeta>], schema: &SchemaRef, job: &Job, c
         }
         for group in file.metadata().row_groups() {
             let rows = u64::try_from(group.num_rows()).ok()?;
-            let bounds = pruner.group_bounds(file, group, &column);
+            let bounds = group_bounds(file, group, &column);
             match (bounds.min, bounds.max) {
                 _ if rows == 0 => {}
                 (None, None) if bounds.null_count == Some(rows) => {}
@@ -40,11 +38,11 @@ pub(crate) fn extremes(files: &[Arc<FileMeta>], schema: &SchemaRef, job: &Job, c
 /// timestamp of nanoseconds is another value for readers that support only microseconds.
 fn is_exact(file: &FileMeta, column: &ColumnRef) -> bool {
     let [name] = column.path.as_slice() else { return false };
-    match (file.schema().field_with_name(name), flat_leaf(file, column)) {
+    match (file.schema().field_with_name(name), StoredColumn::find(file, column)) {
         (Err(_), _) => is_exact_type(&column.data_type),
         (Ok(_), None) => false,
-        (Ok(field), Some((_, leaf))) => {
-            let physical = file.metadata().file_metadata().schema_descr().column(leaf).physical_type();
+        (Ok(field), Some(stored)) => {
+            let physical = file.metadata().file_metadata().schema_descr().column(stored.leaf).physical_type();
             matches!(physical, Physical::BOOLEAN | Physical::INT32 | Physical::INT64)
                 && is_exact_type(&column.data_type)
                 && is_same_or_wider(field, &column.data_type)

@@ -41,7 +41,7 @@ impl<'a> GroupPruner<'a> {
     pub fn prune(&self, unit: &RowGroupUnit, columns: &ReadColumns) -> Result<Result<RowGroupUnit, String>> {
         let Some(predicate) = &columns.predicate else { return Ok(Ok(unit.clone())) };
         self.job.check()?;
-        if let Err(reason) = predicate.can_match(&self.group_statistics(unit)) {
+        if let Err(reason) = predicate.can_match(&group_statistics(unit)) {
             return Ok(Err(reason));
         }
         let kept = self.pages(unit, columns)?;
@@ -100,7 +100,7 @@ impl<'a> GroupPruner<'a> {
         let (Some(mins), Some(maxes)) = (widened(column, mins), widened(column, maxes)) else {
             return Ok(None);
         };
-        let of_chunk = self.group_statistics(unit).bounds(column);
+        let of_chunk = group_statistics(unit).bounds(column);
         if !trust::cover_chunk(&mins, &maxes, &null_counts, &of_chunk) {
             return Ok(None);
         }
@@ -123,20 +123,11 @@ impl<'a> GroupPruner<'a> {
         Ok(Some(kept))
     }
 
-    /// The footer's statistics of a unit's values.
-    pub fn group_statistics<'b>(&self, unit: &'b RowGroupUnit) -> impl ColumnStatistics + use<'b> {
-        GroupStatistics { file: &unit.file, group: unit.file.metadata().row_group(unit.row_group) }
-    }
-
-    /// The footer's bounds of a column in a row group.
-    pub fn group_bounds(&self, file: &FileMeta, group: &RowGroupMetaData, column: &ColumnRef) -> Bounds {
-        GroupStatistics { file, group }.bounds(column)
-    }
-
     /// Why the bloom filters of a unit exclude it.
     fn excluded_by_bloom_filter(&self, unit: &RowGroupUnit, predicate: &Predicate) -> Result<Option<String>> {
         for (column, values) in predicate.equalities() {
-            let Some((root, leaf)) = flat_leaf(&unit.file, &column) else { continue };
+            let Some(stored) = StoredColumn::find(&unit.file, &column) else { continue };
+            let leaf = stored.leaf;
             let group = unit.file.metadata().row_group(unit.row_group);
             if unit.file.may_move(group, leaf) {
                 continue;
@@ -146,7 +137,7 @@ impl<'a> GroupPruner<'a> {
             if chunk.bloom_filter_offset().is_none() || length > BLOOM_BYTES_AT_MOST {
                 continue;
             }
-            let data_type = unit.file.schema().field(root).data_type();
+            let data_type = stored.field.data_type();
             // A value of the table's type equals that of the file's if both have the same scale.
             let table_type = &column.data_type;
             if data_type != table_type
@@ -170,25 +161,27 @@ impl<'a> GroupPruner<'a> {
     }
 }
 
-/// The root and the leaf of a column that is neither nested nor missing in the file.
-pub(super) fn flat_leaf(file: &FileMeta, column: &ColumnRef) -> Option<(usize, usize)> {
-    let [name] = column.path.as_slice() else { return None };
-    let root = file.schema().fields().iter().position(|field| field.name() == name)?;
-    let leaves = file.leaves.get(root)?;
-    let is_flat = leaves.len() == 1 && !file.schema().field(root).data_type().is_nested();
-    is_flat.then_some((root, leaves.start))
+/// The footer's statistics of a unit's values.
+pub(super) fn group_statistics(unit: &RowGroupUnit) -> impl ColumnStatistics + use<'_> {
+    GroupStatistics { file: &unit.file, group: unit.file.metadata().row_group(unit.row_group) }
+}
+
+/// The footer's bounds of a column in a row group.
+pub(super) fn group_bounds(file: &FileMeta, group: &RowGroupMetaData, column: &ColumnRef) -> Bounds {
+    GroupStatistics { file, group }.bounds(column)
 }
 
 /// A column of a file with one value for each row: a root column, or a field of structs.
-struct StoredColumn {
-    leaf: usize,
+pub(super) struct StoredColumn {
+    /// Its number among the leaves of the file.
+    pub leaf: usize,
     field: FieldRef,
     is_root: bool,
 }
 
 impl StoredColumn {
     /// `None` for a column that is nested, missing in the file, or that has another name there.
-    fn find(file: &FileMeta, column: &ColumnRef) -> Option<Self> {
+    pub fn find(file: &FileMeta, column: &ColumnRef) -> Option<Self> {
         let (name, inner) = column.path.split_first()?;
         let root = file.schema().fields().iter().position(|field| field.name() == name)?;
         let mut field = &file.schema().fields()[root];

@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 use lakerace_io::{Error, Result};
 
 use super::planning::row_bytes;
-use super::prune::{GroupPruner, intersect};
+use super::prune::{GroupPruner, group_statistics, intersect};
 use super::unit::RowGroupUnit;
 use crate::columns::ReadColumns;
 use crate::exec::{BATCH_BYTES, is_large_row};
@@ -78,7 +78,7 @@ impl ParquetSource {
 
     /// Calls `ask` with the footer's statistics of a row group.
     pub fn with_statistics<R>(&self, group: &RowGroup, ask: impl FnOnce(&dyn ColumnStatistics) -> R) -> R {
-        ask(&GroupPruner::new(&self.job).group_statistics(&group.unit))
+        ask(&group_statistics(&group.unit))
     }
 
     /// The row group without the pages for which `keeps` returns false, called with the page index of one of these
