@@ -41,7 +41,7 @@ pub(super) struct EntryFiles {
 struct EntryFile {
     path: String,
     bytes: u64,
-    /// Rows that no deletion vector hides, where the entry states them.
+    /// The rows of a removed file that no deletion vector hides, if the entry states them.
     rows: Option<u64>,
     has_vector: bool,
 }
@@ -73,8 +73,8 @@ impl EntryFiles {
         let mut files = Self::default();
         for batch in batches {
             let actions = |name: &str| batch.column_by_name(name).and_then(|column| column.as_struct_opt());
-            files.added.extend(actions("add").map(named_files).unwrap_or_default());
-            files.removed.extend(actions("remove").map(named_files).unwrap_or_default());
+            files.added.extend(actions("add").map(|add| named_files(add, false)).unwrap_or_default());
+            files.removed.extend(actions("remove").map(|remove| named_files(remove, true)).unwrap_or_default());
             files.changes += actions("cdc").map_or(0, |changes| (changes.len() - changes.null_count()) as u64);
         }
         files
@@ -241,12 +241,12 @@ impl OperationFigures {
     }
 }
 
-/// The files of actions.
-fn named_files(actions: &StructArray) -> Vec<EntryFile> {
+/// The files of actions, with their rows if these are counted: those of new files are known, and need no parsing.
+fn named_files(actions: &StructArray, counts_rows: bool) -> Vec<EntryFile> {
     let texts = |name: &str| actions.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
     let Some(paths) = texts("path") else { return Vec::new() };
     let sizes = actions.column_by_name("size").and_then(|sizes| sizes.as_primitive_opt::<Int64Type>());
-    let statistics = texts("stats");
+    let statistics = texts("stats").filter(|_| counts_rows);
     let vectors = actions.column_by_name("deletionVector").and_then(|vectors| vectors.as_struct_opt());
     let hidden = vectors.and_then(|vectors| vectors.column_by_name("cardinality"));
     let hidden = hidden.and_then(|hidden| hidden.as_primitive_opt::<Int64Type>());
