@@ -75,10 +75,10 @@ pub use filter::{FilterParameter, parse_filter, with_parameters};
 pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
     AlterOptions, Altered, AppTransaction, ChangeOutcome, Compacted, DeleteOptions, Evolve, FilesCommit, Finding,
-    HistoryEntry, MergeOperator, NonAppend, OnDuplicate, PartKeys, PendingFile, PlannedSchema, Replaced, Restored,
-    RowStatement, RowStatementKind, ScanFile, ScannedVersion, SchemaReplacement, SourceRows, StreamBatch,
-    StreamOptions, StreamPosition, StreamStart, TableFileWriter, TableScan, TableTask, UpsertOptions as RowOptions,
-    UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified, VerifyOptions,
+    HistoryEntry, MergeOperator, NonAppend, OnDuplicate, PartKeys, PendingFile, PlannedSchema, ReplaceCondition,
+    Replaced, Restored, RowStatement, RowStatementKind, ScanFile, ScannedVersion, SchemaReplacement, SourceRows,
+    StreamBatch, StreamOptions, StreamPosition, StreamStart, TableFileWriter, TableScan, TableTask,
+    UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified, VerifyOptions,
 };
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::schema_text::{parse_type, print_type};

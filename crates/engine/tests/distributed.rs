@@ -7,9 +7,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use lakerace::{
-    AppTransaction, ErrorKind, FieldPaths, FilesCommit, Job, NewTable, OpenVersion, PendingFile, ReadOptions, Replaced,
-    Requests, RowStatement, RowStatementKind, Scan, SharedTable, StorageOptions, TableTask, WriteOptions, commit_files,
-    commit_rows, discard_files, read_table_task, table_writer,
+    AppTransaction, ErrorKind, FieldPaths, FilesCommit, Job, NewTable, OpenVersion, PendingFile, ReadOptions,
+    ReplaceCondition, Replaced, Requests, RowStatement, RowStatementKind, Scan, SharedTable, StorageOptions, TableTask,
+    WriteOptions, commit_files, commit_rows, discard_files, read_table_task, table_writer,
 };
 
 fn batch(ids: impl IntoIterator<Item = i64>) -> RecordBatch {
@@ -203,7 +203,9 @@ fn an_overwrite_replaces_the_partitions_of_its_files() {
     assert_eq!(place.ids(), [1, 2, 3]);
     assert_eq!(place.commit(table.version, Vec::new(), Replaced::Partitions), None);
     assert_eq!(place.ids(), [1, 2, 3]);
-    let only = |text: &str| Replaced::Where { filter: lakerace::parse_filter(text).unwrap(), text: text.to_owned() };
+    let only = |text: &str| {
+        Replaced::Where(ReplaceCondition { filter: lakerace::parse_filter(text).unwrap(), text: text.to_owned() })
+    };
     let last = place.commit(table.version, write([3, 3]), only("part > 2")).unwrap();
     assert_eq!(place.ids(), [1, 2, 3, 3]);
     for (text, kind) in [("part = 2", ErrorKind::Invalid), ("id = 3", ErrorKind::Unsupported)] {

@@ -7,9 +7,9 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace::{
     AppTransaction, Batches, CopyOptions, Error, Evolve, FilesCommit, Job, OnDuplicate, OpenVersion, PARQUET, PartKeys,
-    PendingFile, ReadOptions, Replaced, Result, RowOptions, RowStatement, RowStatementKind, Scan, SharedTable,
-    SourceRows, UpsertOptions, UpsertPart, WriteMode, WriteOptions, Written, check_target, commit_files, commit_rows,
-    commit_upsert, discard_files, remove_empty_table, remove_staged, remove_staged_file, staging_folder,
+    PendingFile, ReadOptions, ReplaceCondition, Replaced, Result, RowOptions, RowStatement, RowStatementKind, Scan,
+    SharedTable, SourceRows, UpsertOptions, UpsertPart, WriteMode, WriteOptions, Written, check_target, commit_files,
+    commit_rows, commit_upsert, discard_files, remove_empty_table, remove_staged, remove_staged_file, staging_folder,
 };
 use serde_json::Value;
 
@@ -118,8 +118,8 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
             made
         }
     };
-    if let Replaced::Where { filter, .. } = replaced(&settings)? {
-        table.check_replaced(&filter)?;
+    if let Replaced::Where(condition) = replaced(&settings)? {
+        table.check_replaced(&condition.filter)?;
     }
     if !new.partition_by.is_empty() && new.partition_by != table.partition_by {
         let known = match table.partition_by.as_slice() {
@@ -334,7 +334,7 @@ fn replaced(settings: &SparkSettings) -> Result<Replaced> {
         Some("partitions") => Replaced::Partitions,
         Some("where") => {
             let text = settings.get("write.where").unwrap_or_default();
-            Replaced::Where { filter: lakerace::parse_filter(text)?, text: text.to_owned() }
+            Replaced::Where(ReplaceCondition { filter: lakerace::parse_filter(text)?, text: text.to_owned() })
         }
         Some(_) => Replaced::Table,
     })

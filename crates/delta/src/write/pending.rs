@@ -171,7 +171,7 @@ pub fn commit_files(
     let removes_none = match replaced {
         Replaced::Nothing => true,
         Replaced::Partitions => !base.partition_columns().is_empty(),
-        Replaced::Where { .. } | Replaced::Table => false,
+        Replaced::Where(_) | Replaced::Table => false,
     };
     if removes_none && transaction.is_none() && planned.is_none() && published.rows() == 0 {
         return Ok(None);
@@ -184,8 +184,9 @@ pub fn commit_files(
             let partitions = ReplacedPartitions::from_files(base, published.files())?;
             commit(base, partitions, load, options, published)
         }
-        Replaced::Where { filter, text } => {
-            let partitions = ReplacedWhere::new(base, filter, &text, published.files())?;
+        Replaced::Where(condition) => {
+            let mut partitions = ReplacedWhere::new(base, condition)?;
+            partitions.check_files(base, published.files())?;
             commit(base, partitions, load, options, published)
         }
         Replaced::Partitions | Replaced::Table => commit(base, WriteMode::Overwrite, load, options, published),

@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use arrow::array::{Array, AsArray, MapArray, RecordBatch};
 use delta_kernel::schema::{DataType, PrimitiveType};
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
-use lakerace_format::Expr;
 use lakerace_io::{Error, Result, WriteMode};
 
 use super::AddedFile;
+use super::replace_where::ReplaceCondition;
 use crate::commit::CommitAction;
 use crate::commit::scan_rows::{chosen, scan_rows};
 use crate::kernel::error::from_kernel;
@@ -22,12 +22,7 @@ pub enum Replaced {
     /// The rows of the partitions that the files belong to. Of a table without partitions, all of them.
     Partitions,
     /// The rows of the partitions for which a filter of partition columns is true, to which the files have to belong.
-    Where {
-        /// The filter.
-        filter: Expr,
-        /// The filter as SQL, for the log.
-        text: String,
-    },
+    Where(ReplaceCondition),
     /// All of them.
     Table,
 }

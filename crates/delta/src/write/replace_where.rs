@@ -16,50 +16,36 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::partitions::Partitions;
 
 /// A condition by which an overwrite selects the rows to replace.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ReplaceCondition {
     /// The filter.
     pub filter: Expr,
-    /// The filter as SQL, for the log.
+    /// The filter as SQL, for the log: as delta-spark and delta-rs write it, without a list around it.
     pub text: String,
 }
 
-/// An entry that removes the files of the partitions for which a filter is true.
+/// An entry that removes the files of the partitions for which a condition is true.
 pub(crate) struct ReplacedWhere {
-    filter: Expr,
-    /// The parameter of the log's operation.
-    predicate: String,
+    condition: ReplaceCondition,
     has_files: bool,
 }
 
 impl ReplacedWhere {
-    /// The partitions of a filter, to which these files have to belong. The log has the filter as Spark writes it.
-    ///
-    /// # Errors
-    /// `Unsupported` for a filter of other columns; `Invalid` for a file of another partition.
-    pub fn new(snapshot: &Snapshot, filter: Expr, text: &str, files: &[AddedFile]) -> Result<Self> {
-        let predicate = serde_json::Value::from(vec![text]).to_string();
-        let mut replaced = Self { filter, predicate, has_files: false };
-        replaced.check_files(snapshot, files)?;
-        Ok(replaced)
-    }
-
-    /// The partitions of a condition, before files are written. The log has the condition as delta-rs writes it.
+    /// The partitions of a condition. Files that are added have to belong to them: [`Self::check_files`].
     ///
     /// # Errors
     /// Those of [`check_replaced`].
-    pub fn begin(snapshot: &Snapshot, condition: &ReplaceCondition) -> Result<Self> {
+    pub fn new(snapshot: &Snapshot, condition: ReplaceCondition) -> Result<Self> {
         check_replaced(snapshot, &condition.filter)?;
-        let ReplaceCondition { filter, text } = condition.clone();
-        Ok(Self { filter, predicate: text, has_files: false })
+        Ok(Self { condition, has_files: false })
     }
 
     /// Checks that the files to add belong to the partitions.
     ///
     /// # Errors
-    /// As those of [`Self::new`].
+    /// `Invalid` for a file of another partition.
     pub fn check_files(&mut self, snapshot: &Snapshot, files: &[AddedFile]) -> Result<()> {
-        let condition = PartitionCondition::new(snapshot, &self.filter)?;
+        let condition = PartitionCondition::new(snapshot, &self.condition.filter)?;
         let schema = snapshot.kernel().schema();
         let partitions = Partitions::new(snapshot.kernel(), &schema, snapshot.schema())?;
         for file in files {
@@ -78,7 +64,7 @@ impl ReplacedWhere {
 
 impl CommitAction for ReplacedWhere {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
-        let parameters = [("mode", "Overwrite".to_owned()), ("predicate", self.predicate.clone())];
+        let parameters = [("mode", "Overwrite".to_owned()), ("predicate", self.condition.text.clone())];
         (UpdateTableOperation::Write, parameters.to_vec())
     }
 
@@ -87,7 +73,7 @@ impl CommitAction for ReplacedWhere {
     }
 
     fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
-        let condition = PartitionCondition::new(snapshot, &self.filter)?;
+        let condition = PartitionCondition::new(snapshot, &self.condition.filter)?;
         let mut names = HashSet::new();
         // A condition without columns is as true of files of a table without partitions.
         let none = Constants::new([]);

@@ -23,12 +23,12 @@ impl WriteAction {
     /// The action of a write to this base.
     ///
     /// # Errors
-    /// `NotFound` for a condition where there is no table yet, and those of [`ReplacedWhere::begin`].
+    /// `NotFound` for a condition where there is no table yet, and those of [`ReplacedWhere::new`].
     pub fn new(base: &WriteBase, mode: WriteMode, condition: Option<&ReplaceCondition>) -> Result<Self> {
         match (condition, base) {
             (None, _) => Ok(Self::Mode(mode)),
             (Some(condition), WriteBase::Existing(snapshot)) => {
-                let replaced = ReplacedWhere::begin(snapshot, condition)?;
+                let replaced = ReplacedWhere::new(snapshot, condition.clone())?;
                 Ok(Self::Where { base: snapshot.clone(), replaced })
             }
             (Some(_), WriteBase::New { .. }) => {
