@@ -42,10 +42,9 @@ pub(crate) struct FileSource {
 /// Finds the files of a location: a file, a folder of files, or a pattern.
 pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) -> Result<FoundLocation> {
     let (store, path) = location.open(&options.storage, job)?;
-    let place = location.as_str();
-    let on_disk = store.has_local_files().then(|| std::fs::metadata(format!("/{path}")));
-    if is_pattern(path.as_ref()) && !matches!(on_disk, Some(Ok(_))) {
-        return of_pattern(&store, &path, options).map(FoundLocation::Files).map_err(|e| e.at(place));
+    let is_there = || store.has_local_files() && std::fs::exists(format!("/{path}")).is_ok_and(|exists| exists);
+    if is_pattern(path.as_ref()) && !is_there() {
+        return of_pattern(&store, &path, options).map(FoundLocation::Files).map_err(|e| e.at(location.as_str()));
     }
     find_named(location, options, job)
 }
