@@ -140,7 +140,7 @@ impl PredicateBinder<'_> {
                 // Statistics also decide comparisons of a column with a value that is the same for all rows.
                 for (column, constant, op) in [(&left, &right, op), (&right, &left, op.flipped())] {
                     if let (RowScalar::Column(column), Some(literal)) = (column, self.folded(constant)?)
-                        && let Ok(place) = place_literal(&literal, &column.data_type)
+                        && let Ok(place) = place_literal(&literal, &column.data_type, "")
                     {
                         return Ok(compare_at(op, Arc::clone(column), place));
                     }
@@ -172,16 +172,9 @@ impl PredicateBinder<'_> {
         }
     }
 
-    /// The text of a column's type.
+    /// The text of the type of a column's values.
     fn type_of_column(&self, column: &Arc<ColumnRef>) -> String {
-        type_text(&RowScalar::Column(Arc::clone(column)), &column.data_type, self.schema)
-    }
-
-    /// The error of a literal that a column can't be compared with.
-    fn wrong_type(&self, column: &Arc<ColumnRef>, what: &str) -> Error {
-        let plain = print_type(plain_type(&column.data_type));
-        let shown = type_text(&RowScalar::Column(Arc::clone(column)), plain_type(&column.data_type), self.schema);
-        Error::invalid(format!("column {:?}: {}", column.name(), what.replacen(&plain, &shown, 1)))
+        type_text(&RowScalar::Column(Arc::clone(column)), plain_type(&column.data_type), self.schema)
     }
 
     fn compare_column(&self, op: CompareOp, name: &str, literal: &Literal) -> Result<ConditionNode> {
@@ -189,7 +182,8 @@ impl PredicateBinder<'_> {
         if plain_type(&column.data_type) == &DataType::Null {
             return Ok(ConditionNode::Constant(None));
         }
-        let place = place_literal(literal, &column.data_type).map_err(|what| self.wrong_type(&column, &what))?;
+        let place = place_literal(literal, &column.data_type, &self.type_of_column(&column));
+        let place = place.map_err(|what| wrong_type(name, &what))?;
         Ok(compare_at(op, column, place))
     }
 
@@ -201,8 +195,9 @@ impl PredicateBinder<'_> {
         };
         let column = self.column(name)?;
         let (mut values, mut has_null) = (Vec::with_capacity(list.len()), false);
+        let shown = self.type_of_column(&column);
         for literal in list {
-            match place_literal(literal, &column.data_type).map_err(|what| self.wrong_type(&column, &what))? {
+            match place_literal(literal, &column.data_type, &shown).map_err(|what| wrong_type(name, &what))? {
                 LiteralPlace::Null => has_null = true,
                 LiteralPlace::At(value) => values.push(value),
                 // No value of the column equals it.
@@ -291,6 +286,11 @@ fn resolve(fields: &Fields, name: &str) -> Result<Option<(usize, Vec<String>, Da
         }
     }
     Ok(None)
+}
+
+/// The error of a literal that a column can't be compared with.
+fn wrong_type(name: &str, what: &str) -> Error {
+    Error::invalid(format!("column {name:?}: {what}"))
 }
 
 /// A comparison of a column with a place on its axis.

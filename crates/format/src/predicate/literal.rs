@@ -9,7 +9,6 @@ use super::decimal::DecimalNumber;
 use super::time::{DAY_NS, parse_time, parse_timestamp};
 use super::value::{NativeInteger, Value, for_integer_type, is_binary, is_text, plain_type};
 use crate::expr::Literal;
-use crate::schema_text::print_type;
 use crate::uuids::uuid_bytes;
 
 /// Digits after the point that any double has at most.
@@ -30,14 +29,15 @@ pub(super) enum LiteralPlace {
     Above,
 }
 
-/// Finds the place of `literal` among the values of `data_type`. The error names the problem, without naming the column.
-pub(super) fn place_literal(literal: &Literal, data_type: &DataType) -> Result<LiteralPlace, String> {
+/// Finds the place of `literal` among the values of `data_type`. The error names the problem, without naming the column, and `shown`
+/// for the type.
+pub(super) fn place_literal(literal: &Literal, data_type: &DataType, shown: &str) -> Result<LiteralPlace, String> {
     let data_type = plain_type(data_type);
-    let mismatch = || format!("it is {} and can't be compared with {}", print_type(data_type), describe(literal));
+    let mismatch = || format!("it is {shown} and can't be compared with {}", describe(literal));
     match literal {
         Literal::Null => Ok(LiteralPlace::Null),
         Literal::Boolean(b) if data_type == &DataType::Boolean => Ok(LiteralPlace::At(Value::Boolean(*b))),
-        Literal::Text(text) => match place_text(text, data_type)? {
+        Literal::Text(text) => match place_text(text, data_type, shown)? {
             Some(place) => Ok(place),
             // A text is the number that it writes, as a parameter of a filter may be.
             None => match Literal::number(text.trim()).filter(|_| data_type.is_numeric()) {
@@ -56,20 +56,19 @@ pub(super) fn place_literal(literal: &Literal, data_type: &DataType) -> Result<L
 }
 
 /// Finds the place of a text; `None` where the type has nothing that is written as a text.
-fn place_text(text: &str, data_type: &DataType) -> Result<Option<LiteralPlace>, String> {
+fn place_text(text: &str, data_type: &DataType, shown: &str) -> Result<Option<LiteralPlace>, String> {
     let bytes = match data_type {
         DataType::FixedSizeBinary(size) => fixed_bytes(text, *size)?,
         t if is_binary(t) && is_long_uuid(text) => return Err(ambiguous_uuid(text)),
         t if is_text(t) || is_binary(t) => text.as_bytes().to_vec(),
         t if is_instant(t) => {
             let (nanoseconds, _) = parse_timestamp(text)
-                .ok_or_else(|| format!("it is {t}, but '{text}' is not a date or timestamp such as 2024-02-29"))?;
+                .ok_or_else(|| format!("it is {shown}, but '{text}' is not a date or timestamp such as 2024-02-29"))?;
             return Ok(place_instant(nanoseconds, t));
         }
         DataType::Time32(_) | DataType::Time64(_) => {
-            let nanoseconds = parse_time(text).ok_or_else(|| {
-                format!("it is {}, but '{text}' is not a time such as 23:59:59", print_type(data_type))
-            })?;
+            let nanoseconds = parse_time(text)
+                .ok_or_else(|| format!("it is {shown}, but '{text}' is not a time such as 23:59:59"))?;
             return Ok(place_instant(i128::from(nanoseconds), data_type));
         }
         _ => return Ok(None),
