@@ -9,7 +9,7 @@ from typing import Any
 from lakerace_bench import files_report, gaps, generated, load_goals, load_report, paths, spark_report, upserted
 from lakerace_bench.numbers import count, megabytes, ratio_cells, seconds, spread, times
 from lakerace_bench.samples import RIGHT, WRONG, Run, Sample
-from lakerace_bench.statistics import Entry, Result, Spread, summarize
+from lakerace_bench.statistics import Entry, Ratio, Result, Spread, summarize
 from lakerace_bench.table import Row, Section, Table
 
 _BENCHES = {
@@ -221,12 +221,17 @@ def _row(
     return Row(tuple(cells), "subject" if entry.contestant == result.subject else "peer")
 
 
-def _verdicts(results: list[Result], names: dict[str, str], peers: frozenset[str]) -> Table:
-    found = [
+def _against_fastest(results: list[Result], peers: frozenset[str]) -> list[tuple[Result, Ratio]]:
+    """Each result with its ratio to the fastest peer, for those that have one."""
+    return [
         (result, ratio)
         for result in results
         if (ratio := result.fastest(peers)) is not None and not upserted.is_aside(result)
     ]
+
+
+def _verdicts(results: list[Result], names: dict[str, str], peers: frozenset[str]) -> Table:
+    found = _against_fastest(results, peers)
     if {result.bench for result, _ in found} <= _WORST_FIRST:
         found.sort(key=lambda pair: -pair[1].wall.median)
     rows = []
@@ -240,11 +245,7 @@ def _verdicts(results: list[Result], names: dict[str, str], peers: frozenset[str
 
 def _standing(results: list[Result], peers: frozenset[str], who: str) -> str:
     """What the ratios against the fastest peer say together."""
-    walls = [
-        ratio.wall.median
-        for result in results
-        if (ratio := result.fastest(peers)) is not None and not upserted.is_aside(result)
-    ]
+    walls = [ratio.wall.median for _, ratio in _against_fastest(results, peers)]
     about = f"Below 1, {who} needs less. A ratio is the median of the ratios of all rounds."
     if len(walls) < 2:
         return about

@@ -154,14 +154,9 @@ def _values(column: TypedColumn) -> pa.Array:
     return values
 
 
-def _whole(kind: type[np.signedinteger] | type[np.unsignedinteger], most: int | None = None) -> Callable[..., pa.Array]:
-    """Whole numbers of all magnitudes, or below `most`."""
-
-    def make(bits: np.random.PCG64, count: int) -> pa.Array:
-        raw = bits.random_raw(count) if most is None else below(bits, count, most)
-        return pa.array(raw.astype(kind))
-
-    return make
+def _whole(kind: type[np.signedinteger] | type[np.unsignedinteger]) -> Callable[..., pa.Array]:
+    """Whole numbers of all magnitudes."""
+    return lambda bits, count: pa.array(bits.random_raw(count).astype(kind))
 
 
 def _decimal(precision: int) -> Callable[..., pa.Array]:
@@ -175,13 +170,9 @@ def _decimal(precision: int) -> Callable[..., pa.Array]:
     return make
 
 
-def _moments(unit: str, most: int) -> Callable[..., pa.Array]:
-    def make(bits: np.random.PCG64, count: int) -> pa.Array:
-        kind = {"date": pa.date32(), "time": pa.time64("us"), "timestamp": pa.timestamp("us")}[unit]
-        width = np.int32 if unit == "date" else np.int64
-        return pa.array(below(bits, count, most).astype(width)).view(kind)
-
-    return make
+def _moments(kind: pa.DataType, most: int) -> Callable[..., pa.Array]:
+    width = np.int32 if kind.bit_width == 32 else np.int64
+    return lambda bits, count: pa.array(below(bits, count, most).astype(width)).view(kind)
 
 
 def _text(shortest: int, longest: int) -> Callable[..., pa.Array]:
@@ -211,10 +202,10 @@ _MAKERS: dict[str, Callable[[np.random.PCG64, int], pa.Array]] = {
     "decimal-bytes": _decimal(13),
     "decimal-int64": _decimal(13),
     "decimal-wide": _decimal(36),
-    "date": _moments("date", 20_000),
-    "time": _moments("time", 86_400_000_000),
-    "timestamp": _moments("timestamp", 1_700_000_000_000_000),
-    "timestamp-int96": _moments("timestamp", 1_700_000_000_000_000),
+    "date": _moments(pa.date32(), 20_000),
+    "time": _moments(pa.time64("us"), 86_400_000_000),
+    "timestamp": _moments(pa.timestamp("us"), 1_700_000_000_000_000),
+    "timestamp-int96": _moments(pa.timestamp("us"), 1_700_000_000_000_000),
     "text": _text(8, 24),
     "text-long": _text(40, 80),
     "binary": lambda bits, count: _text(8, 24)(bits, count).cast(pa.binary()),
