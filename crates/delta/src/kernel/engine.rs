@@ -223,7 +223,7 @@ impl LogParquet {
             let read =
                 move |files: &[FileMeta]| inner.read_parquet_files(files, Arc::clone(&schema), predicate.clone());
             let log = LogFiles { folder: store, distrust: Arc::clone(&self.log.distrust) };
-            all.push(named(std::slice::from_ref(&file), &log, read)?);
+            all.push(Box::new(named(std::slice::from_ref(&file), &log, read)?.map(with_whole_characters)));
         }
         Ok(Box::new(all.into_iter().flatten()))
     }

@@ -48,8 +48,8 @@ struct KnownLog {
     bytes: usize,
     /// Tags that distinguish an entry from another one of the same name, as a restored log may have.
     tags: HashMap<Path, u64>,
-    /// Checkpoints that were listed and are small enough to be fetched whole.
-    small: HashSet<Path>,
+    /// Checkpoints that were listed and are fetched whole: small ones, and those of JSON, which are checked and mended as a whole.
+    fetched_whole: HashSet<Path>,
     /// Bytes of entries and checkpoints, as they were listed or put.
     sizes: HashMap<Path, u64>,
 }
@@ -91,7 +91,7 @@ impl LogStore {
             if let Some(file) = known.files.get(location) {
                 return Ok(Some(file.clone()));
             }
-            if !is_entry(location) && !known.small.contains(location) {
+            if !is_entry(location) && !known.fetched_whole.contains(location) {
                 return Ok(None);
             }
             known.sizes.get(location).copied()
@@ -176,14 +176,16 @@ impl LogStore {
             found.retain(|file| !is_hidden(&file.location) && !distrust.hides(&file.location));
             // The kernel relies on the order; a disk lists its files in any order.
             found.sort_unstable_by(|a, b| a.location.cmp(&b.location));
-            let small = found.iter().filter(|file| file.size <= WHOLE_BYTES && is_checkpoint(&file.location));
-            let small: Vec<Path> = small.map(|file| file.location.clone()).collect();
+            let is_fetched_whole =
+                |file: &ObjectMeta| file.size <= WHOLE_BYTES || file.location.as_ref().ends_with(".json");
+            let whole = found.iter().filter(|file| is_fetched_whole(file) && is_checkpoint(&file.location));
+            let whole: Vec<Path> = whole.map(|file| file.location.clone()).collect();
             let entries = found.iter().filter(|file| is_entry(&file.location));
             let tags: Vec<_> = entries.map(|file| (file.location.clone(), tag(file))).collect();
             let is_sized = |file: &&ObjectMeta| is_entry(&file.location) || is_checkpoint(&file.location);
             let sizes: Vec<_> = found.iter().filter(is_sized).map(|file| (file.location.clone(), file.size)).collect();
             let mut known = lock(&known);
-            known.small.extend(small);
+            known.fetched_whole.extend(whole);
             known.sizes.extend(sizes);
             tags.into_iter().for_each(|(location, tag)| known.note_tag(location, tag));
             drop(known);
