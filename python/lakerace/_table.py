@@ -142,12 +142,11 @@ class Table(ReadableRows):
         options |= {"evolve": _names(evolve), "io": io, "durability": durability}
         options |= {"enable_deletion_vectors": enable_deletion_vectors}
         options |= {"partition_by": _names(partition_by), "table_properties": dict(table_properties or {})}
+        rows = native_source(source, options)
         if dry_run:
-            return _planned(
-                _lakerace.plan_upsert(self._name, native_source(source, options), auto_compact, with_job(options))
-            )
+            return _planned(_lakerace.plan_upsert(self._name, rows, auto_compact, with_job(options)))
         with progress_shown(progress):
-            changed = _changed(_lakerace.upsert(self._name, native_source(source, options), with_job(options)))
+            changed = _changed(_lakerace.upsert(self._name, rows, with_job(options)))
         if not auto_compact or changed.version is None:
             return changed
         return changed._replace(compacted=compacted_after_write(self, threads=threads, io=io, durability=durability))
@@ -239,11 +238,10 @@ class Table(ReadableRows):
         """
         options = self._options(key, memory_limit, threads)
         options |= {"enable_deletion_vectors": enable_deletion_vectors, "durability": durability}
+        rows = native_source(source, options)
         if dry_run:
-            return _planned(
-                _lakerace.plan_delete_keys(self._location, native_source(source, options), with_job(options))
-            )
-        return _changed(_lakerace.delete_keys(self._location, native_source(source, options), with_job(options)))
+            return _planned(_lakerace.plan_delete_keys(self._location, rows, with_job(options)))
+        return _changed(_lakerace.delete_keys(self._location, rows, with_job(options)))
 
     def _options(
         self, key: str | Sequence[str] | None, memory_limit: int | str | None, threads: int | None = None
