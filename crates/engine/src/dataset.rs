@@ -55,7 +55,7 @@ pub(crate) type ReadPart<'a> = (Option<&'a [String]>, Option<&'a Expr>);
 /// Opens a location for a read of some columns with a filter: files that the filter excludes by their partition are not
 /// opened, and the source may lack other columns. The columns in `options` do not matter.
 pub(crate) fn open(location: &str, options: &ReadOptions, part: ReadPart<'_>, job: &Job) -> Result<OpenedLocation> {
-    if let Some(names) = options.list_of(location) {
+    if let Some(names) = options.list_of(location)? {
         return open_list(&ListedLocations::parse(names)?, options, part, job);
     }
     match LocationKind::classify(location) {

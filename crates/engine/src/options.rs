@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use lakerace_database::BatchRows;
 use lakerace_delta::Evolve;
 use lakerace_format::{ColumnUnion, CsvOptions, ExcelOptions, FileFormat, OrcOptions, ParquetOptions, WriteOptions};
-use lakerace_io::{StorageOptions, WriteMode};
+use lakerace_io::{Error, Result, StorageOptions, WriteMode};
 
 use crate::column_item::ColumnItem;
 
@@ -53,8 +53,15 @@ pub struct ReadOptions {
 
 impl ReadOptions {
     /// The list of which a location is the first; `None` of a location that is read alone.
-    pub(crate) fn list_of(&self, location: &str) -> Option<&[String]> {
-        self.locations.first().filter(|first| *first == location).map(|_| self.locations.as_slice())
+    ///
+    /// # Errors
+    /// `Internal` for a list that begins with another location: its others would be left out without a word.
+    pub(crate) fn list_of(&self, location: &str) -> Result<Option<&[String]>> {
+        match self.locations.first() {
+            None => Ok(None),
+            Some(first) if first == location => Ok(Some(&self.locations)),
+            Some(first) => Err(Error::internal(format!("a list that begins with {first} is read as {location}"))),
+        }
     }
 }
 
