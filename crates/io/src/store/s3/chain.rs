@@ -2,23 +2,32 @@
 
 use crate::error::Result;
 use crate::store::error::no_credentials;
-use crate::store::foreign_options::TranslatedOptions;
+use crate::store::foreign_options::{TranslatedOptions, is_same_option};
 use crate::store::settings::{SettingsDraft, StoreSettings};
 
 use super::S3;
 use super::profile::{self, ProfileCredentials};
 
-/// Settings for credentials other than keys.
-const OTHER_SOURCES: [&str; 5] = [
-    "aws_web_identity_token_file",
-    "aws_container_credentials_relative_uri",
-    "aws_container_credentials_full_uri",
-    "aws_metadata_endpoint",
-    "aws_skip_signature",
-];
+/// Settings of tokens for which a service returns keys.
+const TOKENS: [&str; 3] =
+    ["aws_web_identity_token_file", "aws_container_credentials_relative_uri", "aws_container_credentials_full_uri"];
+
+/// Further settings for credentials other than keys.
+const OTHER_SOURCES: [&str; 2] = ["aws_metadata_endpoint", "aws_skip_signature"];
+
+const KEYS: [&str; 3] = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"];
 
 /// The profile if the user names none.
 const DEFAULT_PROFILE: &str = "default";
+
+/// Returns true if an option gives a setting, by any of its names.
+fn gives(options: &TranslatedOptions, setting: &str) -> bool {
+    options.options.keys().any(|name| is_same_option(&S3, name, setting))
+}
+
+fn other_sources() -> impl Iterator<Item = &'static str> {
+    TOKENS.into_iter().chain(OTHER_SOURCES)
+}
 
 /// Takes keys, region and endpoint from a profile, if options and variables do not give them. A profile that an option
 /// names takes precedence over the variables.
@@ -27,15 +36,18 @@ pub(super) fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -
         Some(name) => Some(name.clone()),
         None => draft.variable("AWS_PROFILE")?.or(draft.variable("AWS_DEFAULT_PROFILE")?),
     };
-    let gives_key = options.options.keys().any(|name| draft.is_same(name, "aws_access_key_id"));
+    let gives_key = gives(options, "aws_access_key_id");
     if options.profile.is_some() || gives_key {
         // A token of the environment belongs to the environment's keys.
         draft.remove("aws_session_token");
+    } else if TOKENS.into_iter().any(|name| gives(options, name)) {
+        // Keys of the environment would take precedence over the source that an option gives.
+        KEYS.into_iter().for_each(|key| draft.remove(key));
     }
     let is_known = draft.has_credentials()
         || gives_key
         || draft.value("aws_access_key_id").is_some()
-        || OTHER_SOURCES.iter().any(|name| draft.value(name).is_some());
+        || other_sources().any(|name| gives(options, name) || draft.value(name).is_some());
     let wants_keys = options.profile.is_some() && !gives_key || !is_known;
     let name = named.as_deref().unwrap_or(DEFAULT_PROFILE);
     let Some(profile) = profile::read(name, named.is_some())? else { return Ok(()) };
@@ -54,9 +66,7 @@ pub(super) fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -
     let found = profile.credentials(named.is_some())?;
     if !matches!(found, ProfileCredentials::Absent) {
         // Keys of the environment would take precedence over those of the profile.
-        for key in ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"] {
-            draft.remove(key);
-        }
+        KEYS.into_iter().for_each(|key| draft.remove(key));
     }
     match found {
         ProfileCredentials::Absent => {}
@@ -93,9 +103,7 @@ pub(super) fn credentials(settings: &StoreSettings, has_endpoint: bool) -> Resul
             "the container's credentials".to_owned()
         }
         // Without an endpoint, this may be one of Amazon's machines, whose metadata service returns credentials.
-        () if !has_endpoint || OTHER_SOURCES.iter().any(|name| given(name)) => {
-            "the metadata service of an Amazon EC2 machine".to_owned()
-        }
+        () if !has_endpoint || other_sources().any(given) => "the metadata service of an Amazon EC2 machine".to_owned(),
         () => return Err(no_credentials(&S3)),
     })
 }
