@@ -19,7 +19,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use lakerace_exec::lock;
+use arc_swap::ArcSwapOption;
+use lakerace_exec::{ProcessLocal, lock};
 
 pub use self::connection::{ConnectionOptions, ResolvedLocation};
 pub use self::entry::{ConfigFile, ConfigText, ConnectionEntry, DefaultEntry};
@@ -30,12 +31,6 @@ use crate::error::Result;
 /// The first character of a location below a connection.
 const MARK: char = '@';
 
-/// The file that a caller has chosen, and the one that was read last.
-struct ConfigState {
-    chosen: Option<PathBuf>,
-    loaded: Option<LoadedFile>,
-}
-
 /// A file that was read, and the marks of its content.
 struct LoadedFile {
     path: PathBuf,
@@ -43,7 +38,11 @@ struct LoadedFile {
     config: Arc<ConfigFile>,
 }
 
-static STATE: Mutex<ConfigState> = Mutex::new(ConfigState { chosen: None, loaded: None });
+/// The file that a caller has chosen. Without a lock, which a fork could leave locked: the choice applies to forked processes.
+static CHOSEN: ArcSwapOption<PathBuf> = ArcSwapOption::const_empty();
+
+/// The file that was read last.
+static LOADED: ProcessLocal<Mutex<Option<LoadedFile>>> = ProcessLocal::new(Mutex::default);
 
 /// Chooses the file of this process; `None`: the one that the environment names.
 ///
@@ -53,7 +52,7 @@ pub fn use_file(path: Option<PathBuf>) -> Result<()> {
     if let Some(path) = &path {
         file::read(path, true)?;
     }
-    lock(&STATE).chosen = path;
+    CHOSEN.store(path.map(Arc::new));
     Ok(())
 }
 
@@ -62,14 +61,15 @@ pub fn use_file(path: Option<PathBuf>) -> Result<()> {
 /// # Errors
 /// `NotFound` for a file that was named and does not exist, `Usage` for one that is not valid.
 pub fn active() -> Result<Option<Arc<ConfigFile>>> {
-    let mut state = lock(&STATE);
-    let Some((path, is_named)) = file::find(state.chosen.as_deref()) else { return Ok(None) };
+    let chosen = CHOSEN.load();
+    let Some((path, is_named)) = file::find(chosen.as_deref().map(PathBuf::as_path)) else { return Ok(None) };
     let stamp = file::stamp(&path);
-    if let Some(loaded) = state.loaded.as_ref().filter(|loaded| loaded.path == path && Some(loaded.stamp) == stamp) {
+    let mut last = lock(&LOADED);
+    if let Some(loaded) = last.as_ref().filter(|loaded| loaded.path == path && Some(loaded.stamp) == stamp) {
         return Ok(Some(Arc::clone(&loaded.config)));
     }
     let Some(config) = file::read(&path, is_named)?.map(Arc::new) else { return Ok(None) };
-    state.loaded = stamp.map(|stamp| LoadedFile { path, stamp, config: Arc::clone(&config) });
+    *last = stamp.map(|stamp| LoadedFile { path, stamp, config: Arc::clone(&config) });
     Ok(Some(config))
 }
 

@@ -6,12 +6,12 @@
 
 use std::sync::{Mutex, OnceLock};
 
-use lakerace_exec::lock;
+use lakerace_exec::{ProcessLocal, lock};
 
 static TELL: OnceLock<fn(bool)> = OnceLock::new();
 
-/// The number of [`ReturnedSoon`] values.
-static HOLDERS: Mutex<usize> = Mutex::new(0);
+/// The number of [`ReturnedSoon`] values that this process has made.
+static HOLDERS: ProcessLocal<Mutex<usize>> = ProcessLocal::new(Mutex::default);
 
 /// Registers the function that makes the allocator return freed memory soon (true), or at its usual time (false). Only
 /// the first call has an effect.
@@ -43,7 +43,8 @@ impl ReturnedSoon {
 impl Drop for ReturnedSoon {
     fn drop(&mut self) {
         change(|holders| {
-            *holders -= 1;
+            // The parent of a forked process may have made it.
+            *holders = holders.saturating_sub(1);
             (*holders == 0).then_some(false)
         });
     }

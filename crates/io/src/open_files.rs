@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use lakerace_exec::lock;
+use lakerace_exec::{ProcessLocal, lock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The most files that systems other than Linux open if they report no limit.
@@ -120,7 +120,7 @@ pub(crate) struct ReadHandle {
 pub(crate) struct ReaderFiles(u64);
 
 /// Files that are kept open between reads, by reader and number.
-static KEPT: Mutex<Option<KeptFiles>> = Mutex::new(None);
+static KEPT: ProcessLocal<Mutex<KeptFiles>> = ProcessLocal::new(Mutex::default);
 
 #[derive(Debug, Default)]
 struct KeptFiles {
@@ -144,7 +144,7 @@ impl ReaderFiles {
 
     /// A file that is open.
     pub(crate) fn find(&self, number: u32) -> Option<ReadHandle> {
-        lock(&KEPT).as_mut()?.find((self.0, number))
+        lock(&KEPT).find((self.0, number))
     }
 
     /// Takes a file that was opened, and keeps it open as long as there is room. Where another thread was faster, its file is
@@ -152,7 +152,6 @@ impl ReaderFiles {
     pub(crate) fn keep(&self, number: u32, opened: OpenedFile) -> ReadHandle {
         let key = (self.0, number);
         let mut all = lock(&KEPT);
-        let all = all.get_or_insert_default();
         if let Some(first) = all.find(key) {
             return first;
         }
@@ -164,9 +163,7 @@ impl ReaderFiles {
 
 impl Drop for ReaderFiles {
     fn drop(&mut self) {
-        if let Some(all) = lock(&KEPT).as_mut() {
-            all.files.retain(|(reader, _), _| *reader != self.0);
-        }
+        lock(&KEPT).files.retain(|(reader, _), _| *reader != self.0);
     }
 }
 
@@ -198,9 +195,7 @@ impl KeptFile {
 }
 
 fn close_idle() {
-    if let Some(all) = lock(&KEPT).as_mut() {
-        all.files.retain(|_, kept| !kept.is_idle());
-    }
+    lock(&KEPT).files.retain(|_, kept| !kept.is_idle());
 }
 
 #[cfg(test)]

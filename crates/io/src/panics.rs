@@ -5,14 +5,14 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::{Mutex, Once};
 
-use lakerace_exec::{Interruption, lock};
+use lakerace_exec::{Interruption, ProcessLocal, lock};
 
 use crate::error::Error;
 use crate::threads::advice_on_shortage;
 
 /// The message of the last panic that was not printed. A library may replace a panic of one of its threads by another
 /// one.
-static LAST_QUIET: Mutex<Option<String>> = Mutex::new(None);
+static LAST_QUIET: ProcessLocal<Mutex<Option<String>>> = ProcessLocal::new(Mutex::default);
 
 thread_local! {
     /// The number of calls of [`quietly`] on this thread's stack.

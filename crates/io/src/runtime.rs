@@ -7,7 +7,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use lakerace_exec::{CANCEL_POLL, lock};
+use lakerace_exec::{CANCEL_POLL, ProcessLocal, lock};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::error::{Error, Result};
@@ -23,38 +23,12 @@ const KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// The number of attempts to start a thread.
 const STARTS: usize = 100;
 
-/// A runtime, and the process that has its threads.
-struct ProcessRuntime {
-    process: u32,
-    started: Result<Runtime>,
-}
-
-impl ProcessRuntime {
-    fn start() -> Self {
-        Self { process: std::process::id(), started: start_runtime("lakerace-io", IO_THREADS) }
-    }
-
-    fn handle(&self) -> Result<&Handle> {
-        self.started.as_ref().map(Runtime::handle).map_err(Error::clone)
-    }
-}
-
 /// The I/O runtime of this process, started on first use. A forked process, which has no threads of its parent, starts
 /// its own.
 pub fn runtime() -> Result<&'static Handle> {
-    static RUNTIME: OnceLock<ProcessRuntime> = OnceLock::new();
-    static FORKED: Mutex<Option<&'static ProcessRuntime>> = Mutex::new(None);
-    let first = RUNTIME.get_or_init(ProcessRuntime::start);
-    let process = std::process::id();
-    if first.process == process {
-        return first.handle();
-    }
-    let mut forked = lock(&FORKED);
-    match *forked {
-        Some(own) if own.process == process => own.handle(),
-        // The runtime of a parent is not dropped: it would wait for its threads.
-        _ => forked.insert(Box::leak(Box::new(ProcessRuntime::start()))).handle(),
-    }
+    static RUNTIME: ProcessLocal<OnceLock<Result<Runtime>>> = ProcessLocal::new(OnceLock::new);
+    let started = RUNTIME.get_or_init(|| start_runtime("lakerace-io", IO_THREADS));
+    started.as_ref().map(Runtime::handle).map_err(Error::clone)
 }
 
 /// Starts a runtime with this many threads.

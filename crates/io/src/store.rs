@@ -1,10 +1,11 @@
 //! The stores of this process, made once per configuration: connections and observations are shared by all jobs.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lakerace_exec::lock;
+use arc_swap::ArcSwapOption;
+use lakerace_exec::{ProcessLocal, lock};
 use object_store::memory::InMemory;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
@@ -59,8 +60,8 @@ pub(crate) use self::kind::is_signed;
 
 /// Files of this machine.
 pub(crate) fn local(job: &Job) -> JobStore {
-    static OBSERVED: LazyLock<Arc<Observations>> =
-        LazyLock::new(|| Arc::new(Observations::new(Observations::local_disk())));
+    static OBSERVED: ProcessLocal<Arc<Observations>> =
+        ProcessLocal::new(|| Arc::new(Observations::new(Observations::local_disk())));
     let store = Metered::operations(Arc::new(LocalStore { job: job.clone() }), Arc::clone(job.meter()));
     JobStore {
         store: Arc::new(store),
@@ -75,20 +76,31 @@ pub(crate) fn local(job: &Job) -> JobStore {
 
 /// The in-memory store of this name: made empty on first use, kept until the process ends.
 pub(crate) fn memory(name: &str, job: &Job) -> JobStore {
-    static STORES: LazyLock<Mutex<HashMap<String, ObservedStore>>> = LazyLock::new(Mutex::default);
-    let mut stores = lock(&STORES);
-    let shared = stores.entry(name.to_owned()).or_insert_with(|| ObservedStore {
-        store: Arc::new(InMemory::new()),
-        observed: Arc::new(Observations::new(Observations::local_disk())),
-    });
+    let shared = shared_memory(name);
     JobStore {
         store: Arc::new(Metered::operations(Arc::clone(&shared.store), Arc::clone(job.meter()))),
         url_prefix: format!("memory://{name}/"),
         access: StoreAccess::Memory,
         remote: None,
-        observed: Arc::clone(&shared.observed),
+        observed: shared.observed,
         pipe: None,
         job: job.clone(),
+    }
+}
+
+fn shared_memory(name: &str) -> ObservedStore {
+    /// Without a lock, which a fork could leave locked: a forked process has the stores of its parent.
+    static STORES: ArcSwapOption<HashMap<String, ObservedStore>> = ArcSwapOption::const_empty();
+    loop {
+        let known = STORES.load_full();
+        if let Some(store) = known.as_ref().and_then(|stores| stores.get(name)) {
+            return store.clone();
+        }
+        let mut stores = known.as_deref().cloned().unwrap_or_default();
+        let observed = Arc::new(Observations::new(Observations::local_disk()));
+        stores.insert(name.to_owned(), ObservedStore { store: Arc::new(InMemory::new()), observed });
+        // Where another thread was faster, its stores are the ones.
+        STORES.compare_and_swap(&known, Some(Arc::new(stores)));
     }
 }
 
@@ -96,7 +108,8 @@ pub(crate) fn memory(name: &str, job: &Job) -> JobStore {
 pub(crate) fn remote(address: &StoreAddress, options: &StorageOptions, job: &Job) -> Result<JobStore> {
     /// A bucket, a container or a server, and its settings.
     type Key = (StoreAddress, StoreSettings);
-    static STORES: LazyLock<Mutex<HashMap<Key, (ObservedStore, StoreIdentity)>>> = LazyLock::new(Mutex::default);
+    static STORES: ProcessLocal<Mutex<HashMap<Key, (ObservedStore, StoreIdentity)>>> =
+        ProcessLocal::new(Mutex::default);
     let kind = address.kind;
     let settings = StoreSettings::gather(kind, options)?;
     translate(kind, &options.options)?.warnings.iter().for_each(|warning| job.warn(warning));

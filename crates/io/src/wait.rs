@@ -2,7 +2,9 @@
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
-pub use lakerace_exec::{CANCEL_POLL, WatchedValue, into_value, lock, read_lock, value_mut, wait_briefly, write_lock};
+pub use lakerace_exec::{
+    CANCEL_POLL, ProcessLocal, WatchedValue, into_value, lock, read_lock, value_mut, wait_briefly, write_lock,
+};
 
 use crate::error::Result;
 use crate::job::Job;

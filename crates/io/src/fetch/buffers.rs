@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures::StreamExt;
-use lakerace_exec::lock;
+use lakerace_exec::{ProcessLocal, lock};
 use object_store::{GetResult, GetResultPayload};
 
 use crate::error::{Error, Result};
@@ -34,9 +34,9 @@ const KEPT_BYTES_BUSY: usize = crate::plan::PREFETCH_BYTES as usize;
 /// The bytes that are kept while nothing is fetched.
 const KEPT_BYTES_IDLE: usize = 64 << 20;
 
-static POOL: BufferPool = BufferPool {
+static POOL: ProcessLocal<BufferPool> = ProcessLocal::new(|| BufferPool {
     state: Mutex::new(BufferPoolState { classes: [const { Vec::new() }; CLASSES], kept_bytes: 0, users: 0 }),
-};
+});
 
 struct BufferPool {
     state: Mutex<BufferPoolState>,
@@ -62,7 +62,8 @@ impl PoolUser {
 impl Drop for PoolUser {
     fn drop(&mut self) {
         let mut state = POOL.lock();
-        state.users -= 1;
+        // The parent of a forked process may have made it.
+        state.users = state.users.saturating_sub(1);
         if state.users == 0 {
             state.shrink(KEPT_BYTES_IDLE);
         }

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-use lakerace_exec::{SemaphorePermit, WeightedSemaphore, lock, run_both};
+use lakerace_exec::{ProcessLocal, SemaphorePermit, WeightedSemaphore, lock, run_both};
 use rustix::fs::{CWD, RenameFlags};
 
 use super::hidden_name::{ENDING, MARK};
@@ -41,7 +41,7 @@ struct OpenHidden {
 }
 
 /// Hidden files of this process that are open.
-static OPEN: WeightedSemaphore = WeightedSemaphore::new(u64::MAX);
+static OPEN: ProcessLocal<WeightedSemaphore> = ProcessLocal::new(|| WeightedSemaphore::new(u64::MAX));
 
 /// Returns true if more files wait for their names than may stay open.
 pub(crate) fn are_many_open() -> bool {
@@ -50,7 +50,7 @@ pub(crate) fn are_many_open() -> bool {
 
 /// Folders that were made for files that have not appeared yet. The last one of them to be given up removes its folder,
 /// whoever has made it.
-static FOLDERS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+static FOLDERS: ProcessLocal<Mutex<BTreeSet<PathBuf>>> = ProcessLocal::new(Mutex::default);
 
 fn folders() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     lock(&FOLDERS)
@@ -79,7 +79,7 @@ impl HiddenFile {
                 // They may belong to another writer, and stay if this file is dropped.
                 made_folders.iter().chain(&missing).for_each(|folder| job.note_name(folder));
                 let (is_synced, published, job) = (false, false, job.clone());
-                let open = Some(OpenHidden { file, _counted: SemaphorePermit::try_acquire(&OPEN, 1) });
+                let open = Some(OpenHidden { file, _counted: SemaphorePermit::try_acquire(&*OPEN, 1) });
                 Ok(Self { open, hidden, target, made_folders, permissions, is_synced, published, job })
             }
             Err(e) => {

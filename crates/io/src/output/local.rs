@@ -8,7 +8,7 @@ use std::sync::mpsc::RecvError;
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
-use lakerace_exec::{SemaphorePermit, WeightedSemaphore, spawn_with};
+use lakerace_exec::{ProcessLocal, SemaphorePermit, WeightedSemaphore, spawn_with};
 
 use super::IfExists;
 use super::hidden_file::{HiddenFile, are_many_open};
@@ -32,7 +32,8 @@ const GATHERED_BYTES: usize = 1 << 20;
 /// syncs each other one.
 const SYNC_THREADS: usize = 16;
 
-static SYNC_THREADS_IN_USE: WeightedSemaphore = WeightedSemaphore::new(SYNC_THREADS as u64);
+static SYNC_THREADS_IN_USE: ProcessLocal<WeightedSemaphore> =
+    ProcessLocal::new(|| WeightedSemaphore::new(SYNC_THREADS as u64));
 
 #[derive(Debug)]
 pub(super) struct LocalFile {
@@ -83,7 +84,7 @@ impl SyncThread {
     fn begin(file: &File, written: u64, writer: Option<WriteBehind>, job: &Job) -> Result<Self, Option<WriteBehind>> {
         // Each thread has a separate handle.
         let most = SYNC_THREADS.min(FileShares::of_process().complete) as u64;
-        let begun = SemaphorePermit::try_acquire_within(&SYNC_THREADS_IN_USE, 1, most).zip(file.try_clone().ok());
+        let begun = SemaphorePermit::try_acquire_within(&*SYNC_THREADS_IN_USE, 1, most).zip(file.try_clone().ok());
         let Some((permit, file)) = begun else { return Err(writer) };
         let job = job.clone();
         let thread = spawn_with("lakerace-sync", writer, move |writer| {

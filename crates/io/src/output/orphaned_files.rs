@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
-use lakerace_exec::lock;
+use lakerace_exec::{ProcessLocal, lock};
 use rustix::fs::{FlockOperation, flock};
 
 use super::hidden_name::is_own_name;
@@ -20,7 +20,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60 * 60);
 const KNOWN_AT_MOST: usize = 1024;
 
 /// The time of the last search of each folder.
-static LOOKED: Mutex<BTreeMap<PathBuf, Instant>> = Mutex::new(BTreeMap::new());
+static LOOKED: ProcessLocal<Mutex<BTreeMap<PathBuf, Instant>>> = ProcessLocal::new(Mutex::default);
 
 /// Removes hidden files and staged folders of this user from a folder that were not changed for a day, and that no
 /// process holds. A folder is searched once an hour at most. A file that can't be removed stays hidden: no write fails

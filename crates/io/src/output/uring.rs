@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use io_uring::{IoUring, Probe, opcode, types};
-use lakerace_exec::{SemaphorePermit, WeightedSemaphore};
+use lakerace_exec::{ProcessLocal, SemaphorePermit, WeightedSemaphore};
 use rustix::fs::FallocateFlags;
 use rustix::process::{Resource, getrlimit};
 
@@ -56,7 +56,7 @@ const LARGEST_WRITE: usize = 1 << 30;
 /// many as the file has, between these bounds; the rest is freed at the end.
 const RESERVED_BYTES: std::ops::RangeInclusive<u64> = (8 << 20)..=(64 << 20);
 
-static RINGS_IN_USE: WeightedSemaphore = WeightedSemaphore::new(RINGS);
+static RINGS_IN_USE: ProcessLocal<WeightedSemaphore> = ProcessLocal::new(|| WeightedSemaphore::new(RINGS));
 
 /// See the [module](self).
 pub(super) struct Ring {
@@ -135,7 +135,7 @@ impl Ring {
         if is_direct && !position.is_multiple_of(BLOCK_BYTES as u64) {
             return Ok(None);
         }
-        let Some(permit) = SemaphorePermit::try_acquire(&RINGS_IN_USE, 1) else { return Ok(None) };
+        let Some(permit) = SemaphorePermit::try_acquire(&*RINGS_IN_USE, 1) else { return Ok(None) };
         let uring = match IoUring::new(WRITES as u32) {
             Ok(uring) => uring,
             Err(e) => {

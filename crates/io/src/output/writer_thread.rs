@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use lakerace_exec::{ConsumerItems, ConsumerThread, SemaphorePermit, WeightedSemaphore};
+use lakerace_exec::{ConsumerItems, ConsumerThread, ProcessLocal, SemaphorePermit, WeightedSemaphore};
 
 use super::direct::{DirectOutcome, UncachedFile};
 use super::page_cache::CacheWay;
@@ -28,7 +28,7 @@ const PIECES: usize = 256;
 /// Limit of bytes in one write, unless one piece is longer: errors and cancellation take effect after it.
 const WRITE_BYTES: u64 = 4 << 20;
 
-static WRITERS_IN_USE: WeightedSemaphore = WeightedSemaphore::new(WRITERS);
+static WRITERS_IN_USE: ProcessLocal<WeightedSemaphore> = ProcessLocal::new(|| WeightedSemaphore::new(WRITERS));
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl WriteBehind {
         may_pass: bool,
         job: &Job,
     ) -> Result<Option<Self>> {
-        let Some(permit) = SemaphorePermit::try_acquire(&WRITERS_IN_USE, 1) else { return Ok(None) };
+        let Some(permit) = SemaphorePermit::try_acquire(&*WRITERS_IN_USE, 1) else { return Ok(None) };
         // The clone shares the position, which nothing else moves or uses.
         let mut file = file.try_clone()?;
         file.seek(SeekFrom::Start(position))?;

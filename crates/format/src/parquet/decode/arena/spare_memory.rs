@@ -6,13 +6,12 @@
 //! in the same way: the allocator would zero it for the next scan.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use lakerace_io::freed_memory;
-use lakerace_io::wait::lock;
+use lakerace_io::wait::{ProcessLocal, lock};
 
 use super::{ArenaRegion, HeapMemory, MOVED_UNITS, MOVED_UNITS_AT_MOST, RegionMapping, UNIT_BYTES};
 
@@ -24,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// A quarter of the memory that was available to the process at the first scan.
 static IDLE_BYTES_AT_MOST: LazyLock<usize> = LazyLock::new(|| (available_bytes() / 4).max(IDLE_BYTES_KEPT));
 
-static SPARE_MEMORY: SpareMemory = SpareMemory::new(Some(PAUSE));
+static SPARE_MEMORY: ProcessLocal<SpareMemory> = ProcessLocal::new(|| SpareMemory::new(Some(PAUSE)));
 
 /// Mapped memory without parts in it.
 #[derive(Debug)]
@@ -34,6 +33,7 @@ pub(super) struct SpareMemory {
     idle_bytes: AtomicUsize,
     /// The idle time before it is trimmed; `None` if its owner trims it.
     pause: Option<Duration>,
+    process: u32,
 }
 
 #[derive(Debug)]
@@ -45,20 +45,19 @@ struct SpareMemoryState {
     /// Memory of the allocator, by its size.
     heap: BTreeMap<usize, Vec<HeapMemory>>,
     is_used: bool,
-    /// The process whose thread trims it: a forked child has none.
-    trimmed_by: Option<NonZeroU32>,
+    has_trimmer: bool,
 }
 
 impl SpareMemory {
-    pub(super) const fn new(pause: Option<Duration>) -> Self {
+    pub(super) fn new(pause: Option<Duration>) -> Self {
         let state = SpareMemoryState {
             mappings: VecDeque::new(),
             regions: Vec::new(),
             heap: BTreeMap::new(),
             is_used: false,
-            trimmed_by: None,
+            has_trimmer: false,
         };
-        Self { state: Mutex::new(state), idle_bytes: AtomicUsize::new(0), pause }
+        Self { state: Mutex::new(state), idle_bytes: AtomicUsize::new(0), pause, process: std::process::id() }
     }
 
     /// The spare memory of this process.
@@ -76,6 +75,9 @@ impl SpareMemory {
     /// Moves the memory of an idle unit, from any mapping, to a unit that has none; `false` if there is no such memory
     /// or the kernel does not support it.
     pub(super) fn move_unit_to(&self, target: &RegionMapping, unit: usize) -> bool {
+        if self.is_inherited() {
+            return false;
+        }
         // The lock is held throughout: another thread may be moving the memory of this unit.
         let mut state = self.lock();
         if self.idle_bytes() == 0 || MOVED_UNITS.load(Ordering::Relaxed) >= MOVED_UNITS_AT_MOST {
@@ -115,7 +117,7 @@ impl SpareMemory {
 
     /// Takes a mapping, and counts all its resident units as idle.
     pub(super) fn put(&'static self, mapping: RegionMapping) {
-        if mapping.resident_units() == 0 {
+        if mapping.resident_units() == 0 || self.is_inherited() {
             return;
         }
         let mut state = self.lock();
@@ -165,7 +167,7 @@ impl SpareMemory {
     }
 
     fn admit(&self, bytes: usize) -> bool {
-        if freed_memory::is_returned_soon() {
+        if freed_memory::is_returned_soon() || self.is_inherited() {
             return false;
         }
         let Some(most) = IDLE_BYTES_AT_MOST.checked_sub(bytes) else { return false };
@@ -213,6 +215,11 @@ impl SpareMemory {
         self.idle_bytes.fetch_sub(freed_heap.iter().map(HeapMemory::len).sum(), Ordering::Relaxed);
     }
 
+    /// Returns true in a forked process, for the spare memory of its parent: a thread of the parent may have had its lock.
+    fn is_inherited(&self) -> bool {
+        self.process != std::process::id()
+    }
+
     fn lock(&self) -> MutexGuard<'_, SpareMemoryState> {
         lock(&self.state)
     }
@@ -220,13 +227,12 @@ impl SpareMemory {
     /// Starts the thread that trims after a pause, unless one is running or there is nothing to trim.
     fn trim_later(&'static self, mut state: MutexGuard<'_, SpareMemoryState>) {
         let Some(pause) = self.pause else { return };
-        let process = NonZeroU32::new(std::process::id());
-        if self.idle_bytes() <= IDLE_BYTES_KEPT || state.trimmed_by == process {
+        if self.idle_bytes() <= IDLE_BYTES_KEPT || state.has_trimmer {
             return;
         }
         let thread = std::thread::Builder::new().name("lakerace-memory".to_owned()).stack_size(64 << 10);
         match thread.spawn(move || self.trim_after(pause)) {
-            Ok(_) => state.trimmed_by = process,
+            Ok(_) => state.has_trimmer = true,
             Err(_) => {
                 drop(state);
                 self.trim();
@@ -239,7 +245,7 @@ impl SpareMemory {
             std::thread::sleep(pause);
             let mut state = self.lock();
             if !std::mem::take(&mut state.is_used) {
-                state.trimmed_by = None;
+                state.has_trimmer = false;
                 break;
             }
         }
