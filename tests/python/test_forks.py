@@ -8,6 +8,7 @@ from pathlib import Path
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import TIMEOUT_SECONDS
 
@@ -67,3 +68,33 @@ def test_a_child_works(place: Path, child: str, rows: int) -> None:
     done = forked(place, child)
     assert done.returncode == 0, done.stdout + done.stderr
     assert deltalake.DeltaTable(place).to_pyarrow_table().num_rows == rows
+
+
+HALF_READ = """
+import os, sys
+import lakerace as lr
+import pyarrow as pa
+
+stream = pa.RecordBatchReader.from_stream(lr.scan(sys.argv[1], batch_rows=1))
+assert next(stream).num_rows == 1
+child = os.fork()
+if child == 0:
+    try:
+        print(sum(batch.num_rows for batch in stream), flush=True)
+    except BaseException as error:
+        print(error, flush=True)
+    del stream
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+print(1 + sum(batch.num_rows for batch in stream))
+"""
+
+
+def test_a_half_read_stream_is_an_error_in_a_child(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": range(1000)}), tmp_path / "rows.parquet")
+    program = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", HALF_READ, str(tmp_path / "rows.parquet")]
+    done = subprocess.run(program, check=True, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+    of_child, of_parent = done.stdout.splitlines()
+    assert "another process has begun to read this stream" in of_child
+    assert "scan again" in of_child
+    assert of_parent == "1000"
