@@ -120,6 +120,21 @@ def test_modes_and_the_command(tmp_path: Path) -> None:
         assert not (tmp_path / "b").exists()
 
 
+@pytest.mark.parametrize("name", ["_day", "~$day", "#day", "day of", "d=y", "dáy", "_"])
+def test_folders_of_columns_with_odd_names_are_read(tmp_path: Path, name: str) -> None:
+    table = pa.table({name: [1, 2, 2], "id": [10, 20, 30]})
+    lr.copy(table, f"{tmp_path}/out/", output_format="parquet", partition_by=name)
+    of_duckdb = duckdb.sql(f"SELECT * FROM read_parquet('{tmp_path}/out/**/*.parquet', hive_partitioning = true)")
+    assert sorted(of_duckdb.fetchall()) == [(10, 1), (20, 2), (30, 2)]
+    assert sorted(lr.scan(f"{tmp_path}/out/", columns=["id", name]).rows()) == [(10, 1), (20, 2), (30, 2)]
+
+
+def test_folders_that_every_reader_would_hide_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(lr.UnsupportedError, match="hidden from every reader"):
+        lr.copy(pa.table({".day": [1], "id": [1]}), f"{tmp_path}/out/", output_format="parquet", partition_by=".day")
+    assert not (tmp_path / "out").exists()
+
+
 def test_texts_that_would_be_read_as_null_are_refused(tmp_path: Path) -> None:
     for text in ("", "__HIVE_DEFAULT_PARTITION__"):
         with pytest.raises(lr.UnsupportedError, match="read as null"):

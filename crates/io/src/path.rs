@@ -10,15 +10,16 @@ use crate::error::{Error, Result};
 pub const STANDARD_STREAM: &str = "-";
 
 /// Returns true if the name of a file or folder is hidden from readers of folders: those of other programs, and the locks of
-/// files that Office has open.
+/// files that Office has open. A folder of a partition (`_day=1`) is hidden only by a dot, as for Spark.
 ///
 /// ```
 /// use lakerace_io::is_hidden_name;
-/// assert!([".x", "_x", "~$x.xlsx"].into_iter().all(is_hidden_name));
-/// assert!(!["x~$", "~x", "$x"].into_iter().any(is_hidden_name));
+/// assert!([".x", ".x=1", "_x", "~$x.xlsx"].into_iter().all(is_hidden_name));
+/// assert!(!["x~$", "~x", "$x", "_x=1", "~$x=1"].into_iter().any(is_hidden_name));
 /// ```
 pub fn is_hidden_name(name: &str) -> bool {
-    name.starts_with(['.', '_']) || name.starts_with("~$")
+    let is_partition = name.contains('=');
+    name.starts_with('.') || !is_partition && (name.starts_with('_') || name.starts_with("~$"))
 }
 
 /// The file system path of `path` in a local store.

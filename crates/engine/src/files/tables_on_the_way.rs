@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::INPUT_FORMAT;
-use lakerace_io::{Error, JobStore, ObjectInfo, Result};
+use lakerace_io::{Error, JobStore, ObjectInfo, Result, is_hidden_name};
 
 use crate::delta::{LOG, is_local_table, is_table};
 use crate::options::ReadOptions;
@@ -59,7 +59,8 @@ impl TablesOnTheWay {
     fn table_of<'a>(&self, info: &'a ObjectInfo) -> Option<&'a str> {
         let path = info.path.as_ref();
         let folders = path.rmatch_indices('/').map(|(end, _)| &path[..end]).chain([""]);
-        let is_own = |folder: &str| !path[folder.len()..].trim_start_matches('/').starts_with('_');
+        let first = |folder: &str| path[folder.len()..].trim_start_matches('/').split('/').next();
+        let is_own = |folder: &str| !first(folder).is_some_and(is_hidden_name);
         folders.into_iter().find(|folder| self.below.contains(*folder)).filter(|folder| is_own(folder))
     }
 
@@ -70,7 +71,10 @@ impl TablesOnTheWay {
         loop {
             let (parent, name) = folder.rsplit_once('/').unwrap_or(("", folder));
             let is_partition = name.contains('=');
-            if name.is_empty() || name.starts_with('_') || (!store.has_local_files() && !is_partition) {
+            if name.is_empty()
+                || (name.starts_with('_') && !is_partition)
+                || (!store.has_local_files() && !is_partition)
+            {
                 return Ok(None);
             }
             let path = Path::parse(parent).map_err(Error::unexpected)?;

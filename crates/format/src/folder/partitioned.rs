@@ -84,6 +84,12 @@ impl PartitionColumns {
                 return Err(Error::usage(format!("{PARTITION_BY} names the column {name:?} twice"))
                     .advice("name each column once"));
             }
+            if name.starts_with('.') {
+                return Err(Error::unsupported(format!(
+                    "folders of column {name:?} would be hidden from every reader"
+                ))
+                .advice("rename the column: its name begins with a dot"));
+            }
             let field = schema.field(at);
             let value_type = match field.data_type() {
                 DataType::Dictionary(_, value) => value.as_ref(),
