@@ -78,6 +78,7 @@ lint-crates: $(STAMP)
 	$(BIN)/python tests/crates.py
 	$(BIN)/python tests/circles.py
 	$(BIN)/python tests/flags.py
+	$(BIN)/python tests/static_locks.py
 	$(BIN)/python tests/vocabulary.py
 
 lint-python: $(VENV)/.tested
