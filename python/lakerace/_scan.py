@@ -187,6 +187,9 @@ class Scan(ReadableRows):
     Arrow PyCapsule interface read it directly, without a copy. Each of them reads the rows again. Strings arrive as string
     views, unless the consumer requests another type.
 
+    A scan of a Delta table reads one version: the last one when it was made, or that of `at`. Its `head`, `lazy` and
+    `to_dataset`, a pickle of it and its tasks read the same version.
+
     A C stream carries a message only, so an error in the middle of one is raised by the consumer as its own class;
     :meth:`to_arrow`, :meth:`to_polars`, :meth:`to_pandas` and :meth:`batches` raise :class:`lakerace.Error`.
 
@@ -210,6 +213,7 @@ class Scan(ReadableRows):
         part: str | None = None,
         pickle_credentials: bool = True,
         progress: bool = False,
+        native: _lakerace.Scan | None = None,
     ) -> None:
         self._location = location
         self._options = dict(options)
@@ -218,10 +222,11 @@ class Scan(ReadableRows):
         # Progress is that of a job.
         self._job = (current_job() or _lakerace.Job()) if progress else None
         given = with_job(self._options) if self._job is None else {**self._options, "job": self._job}
-        self._native = _lakerace.Scan(location, given, part)
+        self._native = native or _lakerace.Scan(location, given, part)
 
     def __reduce__(self) -> tuple[object, ...]:
-        options = self._options if self._pickle_credentials else _without_credentials(self._options)
+        options = self._fixed_options()
+        options = options if self._pickle_credentials else _without_credentials(options)
         return (Scan, (self._location, options, self._part, self._pickle_credentials))
 
     def __repr__(self) -> str:
@@ -249,8 +254,17 @@ class Scan(ReadableRows):
         if self._part is not None:
             raise UsageError("a task of a scan has no first rows: use those of the whole scan")
         limit = self._options.get("limit")
-        options = {**self._options, "limit": min(rows, limit) if isinstance(limit, int) else rows}
-        return Scan(self._location, options, None, self._pickle_credentials)
+        return self._with_options({**self._options, "limit": min(rows, limit) if isinstance(limit, int) else rows})
+
+    def _fixed_options(self) -> dict[str, Any]:
+        """The options with which another process or job reads the same version of a table."""
+        version = self._native.version
+        return self._options if version is None or self._part is not None else {**self._options, "at": str(version)}
+
+    def _with_options(self, options: dict[str, Any]) -> Scan:
+        """A scan of the same opened files, and of the same version of a table, with other columns, filter and limit."""
+        native = self._native.narrowed(options)
+        return Scan(self._location, options, None, self._pickle_credentials, native=native)
 
     @property
     def schema(self) -> pyarrow.Schema:
@@ -389,8 +403,7 @@ class Scan(ReadableRows):
         """A scan that leaves out columns and rows where that is known to be right. Who calls applies all of it again."""
         if self._part is not None:
             return self
-        options = narrowed_options(self._options, self.schema.names, columns, where, limit)
-        return Scan(self._location, options, None, self._pickle_credentials)
+        return self._with_options(narrowed_options(self._options, self.schema.names, columns, where, limit))
 
     def batches(self) -> Iterator[pyarrow.RecordBatch]:
         """The rows batch by batch, as `pyarrow.RecordBatch` (needs pyarrow). Memory holds a few of them at a time.

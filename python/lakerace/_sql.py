@@ -536,7 +536,7 @@ def _scan_of(source: Any, shared: Mapping[str, Any]) -> tuple[str, Mapping[str, 
     scan = source._scanned()
     if scan._part is not None:
         raise UsageError("a task of a scan is not a relation: give the whole scan")
-    return scan._location, {**scan._options, **({"threads": shared["threads"]} if "threads" in shared else {})}
+    return scan._location, {**scan._fixed_options(), **({"threads": shared["threads"]} if "threads" in shared else {})}
 
 
 class _CommandAnswer:

@@ -12,6 +12,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import deltalake
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import lakerace as lr
@@ -155,6 +158,25 @@ def test_versions_by_number_and_time(tmp_path: Path) -> None:
         lr.scan(table, at=77)
     with pytest.raises(lr.UsageError):
         lr.scan(table, at="yesterday")
+
+
+def test_a_scan_reads_one_version_by_every_way(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    deltalake.write_deltalake(table, pa.table({"id": [1, 2, 3]}))
+    scan, filtered, tasks = lr.scan(str(table)), lr.scan(str(table), where="id > 1"), lr.scan(str(table)).tasks(2)
+    deltalake.write_deltalake(table, pa.table({"id": [4, 5]}), mode="append")
+
+    assert (scan.count(), scan.to_arrow().num_rows, len(list(scan)), scan.head(9).to_arrow().num_rows) == (3, 3, 3, 3)
+    assert scan.lazy().filter(pl.col("id") > 2).collect()["id"].to_list() == [3]
+    assert scan.to_dataset().to_table(columns=["id"]).num_rows == 3
+    assert list(lr.sql("SELECT count(*), max(id) FROM t", t=scan)) == [(3, 3)]
+    assert pickle.loads(pickle.dumps(filtered)).to_arrow().column("id").to_pylist() == [2, 3]
+    assert pickle.loads(pickle.dumps(filtered)).head(1).count() == 1
+    assert sum(pickle.loads(pickle.dumps(task)).count() for task in tasks) == 3
+    lr.copy(scan, tmp_path / "copied.parquet")
+    assert pl.read_parquet(tmp_path / "copied.parquet").height == 3
+    # A new scan, and each scan of a table, are of the last version.
+    assert lr.scan(str(table)).count() == lr.Table(str(table)).scan().count() == 5
 
 
 def test_schema_names_version_and_partitions() -> None:

@@ -130,6 +130,11 @@ impl Scan {
         self.version.clone().map(OpenVersion::new)
     }
 
+    /// The number of the Delta table's version that is read; `None` of other sources.
+    pub fn version(&self) -> Option<u64> {
+        self.version.as_ref().map(Snapshot::version)
+    }
+
     /// The number of all rows, whether they are read or not, if open metadata contain it.
     pub fn total_rows(&self) -> Option<u64> {
         self.source.info().rows

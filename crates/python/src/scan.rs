@@ -65,7 +65,10 @@ impl Scan {
             return Ok(open);
         }
         let job = Job::new(self.limits.clone());
-        let open = OpenedScan::new(py, &self.location, &self.options, self.part.as_deref(), job)?;
+        let mut options = self.options.clone();
+        // A scan reads one version of a Delta table, even if there is a later one by now.
+        options.at = open.scan.version().map(|version| version.to_string()).or(options.at);
+        let open = OpenedScan::new(py, &self.location, &options, self.part.as_deref(), job)?;
         *lock(&self.open) = open.clone();
         Ok(open)
     }
@@ -158,6 +161,12 @@ impl Scan {
         let OpenedScan { scan, job, .. } = self.opened(py)?;
         let explain = interrupt::run(py, &job, move || Ok(scan.explain()))?;
         convert::to_python(py, &explain)
+    }
+
+    /// The number of the Delta table's version that is read; `None` of other sources.
+    #[getter]
+    fn version(&self) -> Option<u64> {
+        lock(&self.open).scan.version()
     }
 
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
