@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import re
 import zipfile
 from dataclasses import dataclass, field, replace
@@ -231,13 +230,6 @@ def _prepare_dumps(folder: Path) -> None:
         (folder / f"{name}.csv").write_text(names + "".join(rows.values()), encoding="utf-8")
 
 
-def _prepare_old(folder: Path) -> None:
-    """A table of eight versions, made before the time that the page names."""
-    _prepare_table(folder, 8)
-    for entry in (folder / "lake" / "orders" / "_delta_log").glob("*.json"):
-        os.utime(entry, (0, datetime(2026, 10, 31, tzinfo=timezone.utc).timestamp()))
-
-
 def _prepare_upserts(folder: Path) -> None:
     _prepare_table(folder, table_properties={"lakerace.primaryKey": "order_id"})
 
@@ -269,13 +261,7 @@ PAGES: dict[str, Page] = {
     "configuration.md": Page(_prepare_connections),
     "csv.md": Page(_prepare_csv),
     "damaged-logs.md": Page(_prepare_table),
-    "delta.md": Page(
-        _prepare_old,
-        before={
-            "lakerace copy orders.parquet delta:lake/orders": "mv lake made",
-            "lakerace scan lake/orders --at 7": "rm -r lake && mv made lake",
-        },
-    ),
+    "delta.md": Page(),
     "diff.md": Page(files),
     "dry-runs.md": Page(_prepare_upserts),
     "elasticsearch.md": Page(
