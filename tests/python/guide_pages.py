@@ -275,7 +275,6 @@ PAGES: dict[str, Page] = {
             'lakerace copy "sqlite:': "lakerace copy orders.parquet sqlite:shop.db#orders && "
             "lakerace copy orders.parquet elasticsearch://host:9200/orders --key order_id",
         },
-        names=lambda: {"source": "sqlite:shop.db#orders", "target": "delta:lake/others"},
     ),
     "json-lines.md": Page(
         _prepare_events,
