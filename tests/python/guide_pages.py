@@ -246,8 +246,8 @@ def _named_frames() -> dict[str, Any]:
 
 PAGES: dict[str, Page] = {
     "README.md": Page(
+        lambda _: None,
         before={
-            "lakerace copy orders.csv": "rm orders.parquet",
             "import duckdb": "lakerace copy orders.parquet delta:s3://lake/orders",
         },
         elsewhere={
