@@ -280,7 +280,7 @@ PAGES: dict[str, Page] = {
         _prepare_events,
         before={"lakerace copy mongodb:": "lakerace copy orders.parquet mongodb://host/shop/orders"},
     ),
-    "locations.md": Page(),
+    "locations.md": Page(lambda _: None),
     "log.md": Page(),
     "maintenance.md": Page(lambda folder: _prepare_table(folder, 13, partition_by="region")),
     "mongodb.md": Page(elsewhere={"lakerace copy 'mongodb+srv:": "a name service with SRV records"}),
