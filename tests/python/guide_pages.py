@@ -230,6 +230,20 @@ def _prepare_dumps(folder: Path) -> None:
         (folder / f"{name}.csv").write_text(names + "".join(rows.values()), encoding="utf-8")
 
 
+def _prepare_examples(_: Path) -> None:
+    """The files that the page on locations makes, and that other pages name."""
+    names = {
+        "orderkey": "order_id",
+        "custkey": "customer",
+        "orderdate": "day",
+        "totalprice": "price",
+        "orderstatus": "status",
+    }
+    columns = [f"o_{name} as {renamed}" for name, renamed in names.items()]
+    lr.copy("tpch:orders?sf=0.01", "orders.parquet", columns=columns)
+    lr.copy("tpch:orders?sf=0.01&insert=1", "more.parquet", columns=columns)
+
+
 def _prepare_upserts(folder: Path) -> None:
     _prepare_table(folder, table_properties={"lakerace.primaryKey": "order_id"})
 
@@ -261,7 +275,7 @@ PAGES: dict[str, Page] = {
     "configuration.md": Page(_prepare_connections),
     "csv.md": Page(_prepare_csv),
     "damaged-logs.md": Page(_prepare_table),
-    "delta.md": Page(),
+    "delta.md": Page(_prepare_examples),
     "diff.md": Page(files),
     "dry-runs.md": Page(_prepare_upserts),
     "elasticsearch.md": Page(
