@@ -193,6 +193,8 @@ class Verified(NamedTuple):
     findings: list[Finding]
     #: Whether keys were looked for in several rows.
     keys_checked: bool
+    #: Whether the values of the files were held against their statistics (`deep`).
+    values_checked: bool
     #: Parts that were not checked, and copies of entries that were not used.
     notes: list[str]
 

@@ -68,6 +68,8 @@ pub struct Verified {
     pub rows: u64,
     /// The columns that were checked for duplicate keys; empty where keys were not checked.
     pub key: Vec<String>,
+    /// True if the values of the files were held against their statistics.
+    pub values_checked: bool,
     /// Files in the table's folder that no version names.
     pub orphan_files: u64,
     /// Their bytes.
@@ -122,6 +124,7 @@ pub fn verify(table: &Table, options: &VerifyOptions) -> Result<Verified> {
     let CheckedFiles { sound, rows, vectors } = data_files::check(&snapshot, &mut verified.findings)?;
     (verified.files, verified.vectors, verified.rows) = (snapshot.files()?.files.len() as u64, vectors, rows);
     if options.deep {
+        verified.values_checked = true;
         // The values say no more of statistics that are wrong already.
         let is_sound = |file: &&TableFile| defects.iter().all(|defect| defect.path != file.path);
         let files: Vec<TableFile> = sound.iter().filter(is_sound).cloned().collect();

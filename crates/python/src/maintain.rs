@@ -124,6 +124,7 @@ struct VerifyReport {
     orphan_bytes: u64,
     findings: Vec<Finding>,
     keys_checked: bool,
+    values_checked: bool,
     notes: Vec<String>,
 }
 
@@ -139,6 +140,7 @@ pub(crate) fn verify(py: Python<'_>, table: String, options: Bound<'_, PyDict>) 
             version: made.version,
             sound: made.is_sound(),
             keys_checked: made.has_checked_keys(),
+            values_checked: made.values_checked,
             entries: made.entries,
             checkpoints: made.checkpoints,
             files: made.files,
