@@ -17,7 +17,12 @@ _PATTERN_CHARACTERS = frozenset("*?[{")
 
 def location_text(location: str | os.PathLike[str]) -> str:
     """The text of a location. A path is never below a connection of the configuration file, whatever its name."""
-    text = os.fspath(location)
+    try:
+        text = os.fspath(location)
+    except TypeError:
+        kind = type(location).__name__
+        message = f"one location is expected (a str or a path), not a {kind}: scan, copy, schema and upsert take lists"
+        raise TypeError(message) from None
     return f"./{text}" if text.startswith("@") and not isinstance(location, str) else text
 
 

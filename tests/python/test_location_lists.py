@@ -126,6 +126,10 @@ def test_copies_upserts_queries_and_tasks(files: Path) -> None:
     assert sorted(keyed.scan().to_arrow()["id"].to_pylist()) == [3, 4, 5]
     assert ok("upsert", files / "keyed", files / "a.parquet", files / "c.parquet", "--json").json["rows"] == 6
     assert lr.scan(files / "keyed").count() == 9
+    keys = ("--keys", files / "a.parquet", "--keys", files / "b.parquet")
+    assert ok("delete", files / "keyed", *keys, "--dry-run", "--json").json["rows"] == 0
+    assert ok("delete", files / "keyed", *keys, "--json").json["rows"] == 6
+    assert pl.read_delta(str(files / "keyed"))["id"].sort().to_list() == [6, 7, 8]
     report = ok("copy", files / "c.csv", files / "a.csv", files / "out.parquet", "--json").json
     assert report["rows"] == 6
     assert pq.read_table(files / "out.parquet")["id"].to_pylist() == [6, 7, 8, 0, 1, 2]
@@ -266,3 +270,10 @@ def test_lists_on_s3(s3: S3, files: Path) -> None:
         lr.scan([s3.url("list/a.csv"), "s3://other-bucket/a.csv"], storage_options=s3.options)
     lr.copy([s3.url("list/b.csv"), s3.url("list/a.csv")], files / "back.parquet", storage_options=s3.options)
     assert pq.read_table(files / "back.parquet")["id"].to_pylist() == [3, 4, 5, 0, 1, 2]
+
+
+def test_jobs_of_one_location_say_so(files: Path) -> None:
+    paths: Any = [files / "a.parquet", files / "b.parquet"]
+    for call in (lambda: lr.diff(paths, paths, key="id"), lambda: lr.check(paths), lambda: lr.Table(paths)):
+        with pytest.raises(TypeError, match=r"one location is expected .* not a list: scan, copy, schema and upsert"):
+            call()

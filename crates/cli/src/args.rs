@@ -288,9 +288,9 @@ pub(crate) struct DeleteArgs {
     pub(crate) table: String,
     #[command(flatten)]
     pub(crate) condition: FilterArgs,
-    /// Delete the rows whose keys are in this file, folder, glob or Delta table, or in `-` (standard input).
+    /// Delete the rows whose keys are in this file, folder, glob or Delta table, or in `-` (standard input); repeated, in any of them.
     #[arg(long, value_name = "SRC", conflicts_with = "parameters")]
-    pub(crate) keys: Option<String>,
+    pub(crate) keys: Vec<String>,
     /// The key columns. Default: the table's property lakerace.primaryKey.
     #[arg(long, value_name = "A,B", conflicts_with = "filter")]
     pub(crate) key: Option<CommaList>,

@@ -61,15 +61,15 @@ pub(crate) fn delete(args: &DeleteArgs, session: &Session) -> Result<()> {
     let storage = storage_options(&args.store);
     let (table, job) = (args.table.as_str(), &session.job);
     let progress = session.progress();
-    let changed = match (&args.keys, args.condition.condition()?) {
-        (Some(keys), _) => {
-            let options = key_options(args, storage);
+    let changed = match (sources(&args.keys), args.condition.condition()?) {
+        ((keys, locations), _) if !keys.is_empty() => {
+            let options = key_options(args, locations, storage);
             if args.dry_run {
                 return session.done_dry(&lakerace::plan_delete_keys(table, keys, &options, job)?);
             }
             lakerace::delete_keys(table, keys, &options, job)?
         }
-        (None, filter) => {
+        (_, filter) => {
             let filter = filter.as_deref().unwrap_or_default();
             let options = DeleteOptions { enables_vectors: args.enable_deletion_vectors };
             if args.dry_run {
@@ -83,9 +83,9 @@ pub(crate) fn delete(args: &DeleteArgs, session: &Session) -> Result<()> {
 }
 
 /// The options of a delete by the keys of a source.
-fn key_options(args: &DeleteArgs, storage: StorageOptions) -> UpsertOptions {
+fn key_options(args: &DeleteArgs, locations: Vec<String>, storage: StorageOptions) -> UpsertOptions {
     let (format, csv, excel) = (args.input_format, csv_options(&args.csv), excel_options(&args.csv));
-    let read = ReadOptions { format, csv, excel, storage, ..ReadOptions::default() };
+    let read = ReadOptions { locations, format, csv, excel, storage, ..ReadOptions::default() };
     let rows = RowOptions {
         enables_vectors: args.enable_deletion_vectors,
         ..row_options(args.key.as_ref(), args.memory_limit)

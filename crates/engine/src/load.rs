@@ -50,7 +50,7 @@ impl LoadOptions {
                 TargetKind::Files | TargetKind::Stream => {
                     let advice =
                         "choose overwrite or append; for a Delta table, use `lakerace upsert` or `lakerace delete`";
-                    return refuse(&option, "files are written whole", advice);
+                    return refuse(&option, "rows of files can't be replaced one by one", advice);
                 }
             }
         }

@@ -46,10 +46,10 @@ impl TablesOnTheWay {
             Some(table) => {
                 let place = store.url(&Path::parse(&table).map_err(Error::unexpected)?);
                 Err(Error::usage(format!(
-                    "its files are those of the Delta table {place}, and removed ones may be among them"
+                    "its files belong to the Delta table {place}, whose last version may not have all of them"
                 ))
                 .advice(format!(
-                    "read the table; or say {INPUT_FORMAT}, to read the files alone with all that was removed"
+                    "read the table; {INPUT_FORMAT} reads the files themselves, with rows that were removed"
                 )))
             }
         }
