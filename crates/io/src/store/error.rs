@@ -1,5 +1,7 @@
 //! Conversion of `object_store`'s errors: by the caller's next step, with the place and advice.
 
+use std::fmt;
+
 use object_store::Error as StoreError;
 use object_store::client::{HttpError, HttpErrorKind};
 
@@ -72,6 +74,27 @@ pub(crate) fn is_transient(error: &StoreError) -> bool {
         }
         _ => false,
     }
+}
+
+/// The error of a download that had received bytes before it broke off.
+#[derive(Debug)]
+pub(crate) struct InterruptedDownload(pub Box<dyn std::error::Error + Send + Sync>);
+
+impl fmt::Display for InterruptedDownload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for InterruptedDownload {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.0)
+    }
+}
+
+/// Returns true if the server had sent a part of the file before the request failed.
+pub(crate) fn has_progressed(error: &StoreError) -> bool {
+    matches!(error, StoreError::Generic { source, .. } if find::<InterruptedDownload>(source.as_ref()).is_some())
 }
 
 /// Returns true if the answer to a LIST broke off, or is not a list.

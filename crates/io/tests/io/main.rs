@@ -7,4 +7,5 @@ mod clouds;
 mod http;
 #[cfg(feature = "proxy")]
 mod s3;
+mod silence;
 mod stores;

@@ -283,3 +283,16 @@ fn a_cancelled_job_does_not_wait_for_a_dead_store() {
     assert_eq!(object.read_range(0..10).unwrap_err().kind(), ErrorKind::Cancelled);
     cancel.join().unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn attempts_of_a_silent_store_begin_within_the_retry_time() {
+    // Each attempt is given up after 20 s without progress.
+    for (retry_time, attempts) in [(0, 1), (5, 1), (20, 1), (30, 2), (60, 3), (90, 5), (1000, 6)] {
+        let meter = Arc::new(Meter::default());
+        let silent = Failing::new(Arc::new(InMemory::new()), FailingOptions { stall_rate: 1.0, ..Default::default() });
+        let policy = RetryPolicy { retry_time: Duration::from_secs(retry_time), ..RetryPolicy::default() };
+        let store = Retrying::new(Arc::new(Metered::operations(Arc::new(silent), Arc::clone(&meter))), policy);
+        assert!(store.put(&Path::from("x"), "x".into()).await.is_err(), "{retry_time}");
+        assert_eq!(meter.counts().requests.put, attempts, "{retry_time}");
+    }
+}

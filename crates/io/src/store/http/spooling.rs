@@ -20,6 +20,7 @@ use object_store::{
 
 use super::files::{WholeFile, expected, ours};
 use crate::error::Error;
+use crate::store::error::InterruptedDownload;
 
 /// Time without a byte after which a download has broken off.
 const STALL: Duration = Duration::from_secs(20);
@@ -70,8 +71,9 @@ impl SpooledFile {
         let mut body = answer.into_stream();
         let mut file = tokio::task::spawn_blocking(crate::private_file).await?.map_err(ours)?;
         let mut size_bytes = 0;
-        while let Some(chunk) = tokio::time::timeout(STALL, body.next()).await.map_err(|_| stalled())? {
-            let chunk = chunk?;
+        while let Some(chunk) = tokio::time::timeout(STALL, body.next()).await.unwrap_or_else(|_| Some(Err(stalled())))
+        {
+            let chunk = chunk.map_err(|error| interrupted(error, size_bytes))?;
             size_bytes += chunk.len() as u64;
             let written =
                 tokio::task::spawn_blocking(move || std::io::Write::write_all(&mut file, &chunk).map(|()| file));
@@ -79,7 +81,7 @@ impl SpooledFile {
         }
         if let Some(stated) = stated.filter(|stated| *stated != size_bytes) {
             let text = format!("the server announced {stated} bytes and sent {size_bytes}");
-            return Err(ours(Error::unavailable(text).advice("run it again")));
+            return Err(interrupted(ours(Error::unavailable(text).advice("run it again")), size_bytes));
         }
         meta.size = size_bytes;
         Ok(Self { file, meta })
@@ -135,6 +137,16 @@ fn io(error: std::io::Error) -> StoreError {
 
 fn stalled() -> StoreError {
     ours(Error::unavailable(format!("no data arrived for {} s", STALL.as_secs())))
+}
+
+/// The error of a download after so many bytes.
+fn interrupted(error: StoreError, received_bytes: u64) -> StoreError {
+    match error {
+        StoreError::Generic { store, source } if received_bytes > 0 => {
+            StoreError::Generic { store, source: Box::new(InterruptedDownload(source)) }
+        }
+        other => other,
+    }
 }
 
 impl fmt::Display for SpoolingStore {

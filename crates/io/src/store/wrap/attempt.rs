@@ -81,10 +81,7 @@ impl HttpService for AttemptClient {
         let limit = time_limit(&request);
         let target = tracing::enabled!(target: RETRIES, tracing::Level::INFO).then(|| RequestTarget::new(&request));
         let attempt = self.inner.execute(request);
-        let outcome = match limit {
-            None => attempt.await,
-            Some(limit) => tokio::time::timeout(limit, attempt).await.unwrap_or_else(|_| Err(timed_out(limit))),
-        };
+        let outcome = tokio::time::timeout(limit, attempt).await.unwrap_or_else(|_| Err(timed_out(limit)));
         match outcome {
             Ok(response) => {
                 self.contact.has_answered.store(true, Ordering::Relaxed);
@@ -144,14 +141,19 @@ fn log_failure(target: Option<&RequestTarget>, reason: &dyn Display, is_repeated
 /// Headers with the source of a copied object: of S3, of Google and of Azure.
 const COPY_SOURCES: [&str; 3] = ["x-amz-copy-source", "x-goog-copy-source", "x-ms-copy-source"];
 
-/// The time that an attempt may take until the answer starts. `None` if the server works in the meantime: copies of
-/// objects, and the completion of multipart uploads.
-fn time_limit(request: &HttpRequest) -> Option<Duration> {
+/// The longest time that a server may work before it answers: it copies an object, joins the parts of an upload, or
+/// deletes many objects.
+const LONGEST_WORK: Duration = Duration::from_secs(60 * 60);
+
+/// The time that an attempt may take until the answer starts.
+fn time_limit(request: &HttpRequest) -> Duration {
     let is_copy = COPY_SOURCES.iter().any(|name| request.headers().contains_key(*name));
-    if is_copy || request.method().as_str() == "POST" || completes_upload(request) {
-        return None;
+    // A POST without a query asks for a token, except for Google's deletion of many objects.
+    let is_store_call = request.uri().query().is_some() || request.uri().path().starts_with("/batch");
+    if is_copy || completes_upload(request) || (request.method().as_str() == "POST" && is_store_call) {
+        return LONGEST_WORK;
     }
-    Some(STALL + upload_time(request.body().content_length()))
+    STALL + upload_time(request.body().content_length())
 }
 
 fn timed_out(limit: Duration) -> HttpError {

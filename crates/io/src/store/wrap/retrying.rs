@@ -14,9 +14,10 @@ use object_store::{
     ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result, UploadPart,
 };
 use rand::RngExt;
+use tokio::time::Instant;
 
 use super::request_log::RETRIES;
-use crate::store::error::{is_cut_off_listing, is_transient};
+use crate::store::error::{has_progressed, is_cut_off_listing, is_transient};
 
 /// The rules for repeating requests, and the waits between attempts.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +36,8 @@ pub struct RetryPolicy {
     pub stall: Duration,
     /// The time that the store itself takes to repeat a request, on top of `stall`.
     pub repeated_below: Duration,
+    /// The time without progress after which nothing is sent again. The last attempt begins within it.
+    pub retry_time: Duration,
 }
 
 /// The time that the download of a file may take.
@@ -52,6 +55,7 @@ impl Default for RetryPolicy {
             longest_backoff: Duration::from_secs(10),
             stall: STALL,
             repeated_below: Duration::ZERO,
+            retry_time: Duration::MAX,
         }
     }
 }
@@ -59,18 +63,28 @@ impl Default for RetryPolicy {
 impl RetryPolicy {
     /// For a store that repeats failed requests itself, for `retry_time`: bodies and listings that break off remain.
     pub fn bodies_only(retry_time: Duration) -> Self {
-        Self { repeat_requests: false, retries: 3, repeated_below: retry_time, ..Self::default() }
+        Self { repeat_requests: false, retries: 3, repeated_below: retry_time, retry_time, ..Self::default() }
     }
 
     /// For a file server whose client repeats nothing, and which may send a whole file instead of the requested range.
     pub(crate) fn downloads(retry_time: Duration) -> Self {
-        let retries = if retry_time.is_zero() { 0 } else { 5 };
-        Self { retries, repeated_below: LONGEST_DOWNLOAD, ..Self::default() }
+        Self { repeated_below: LONGEST_DOWNLOAD, retry_time, ..Self::default() }
     }
 
     /// The time that a request may take with all repetitions below.
     fn request_time(&self) -> Duration {
         self.stall + self.repeated_below
+    }
+
+    /// The wait before another attempt, which `attempt` counts. `None`: there is no other, after `begun`, when the request
+    /// was first sent or last made progress.
+    fn next_wait(&self, attempt: &mut u32, begun: Instant) -> Option<Duration> {
+        let left = self.retry_time.checked_sub(begun.elapsed()).filter(|left| !left.is_zero())?;
+        if *attempt >= self.retries {
+            return None;
+        }
+        *attempt += 1;
+        Some(self.backoff(*attempt).min(left))
     }
 
     /// The wait before attempt `attempt` (from 1), with jitter: between half and all of the exponential wait, so that
@@ -114,7 +128,7 @@ impl Retrying {
     where
         F: Future<Output = Result<T>>,
     {
-        let mut attempt = 0;
+        let (mut attempt, mut begun) = (0, Instant::now());
         loop {
             let (outcome, stalled) = match tokio::time::timeout(patience, request()).await {
                 Ok(outcome) => (outcome, false),
@@ -122,12 +136,13 @@ impl Retrying {
             };
             let Err(error) = outcome else { return outcome };
             let repeatable = stalled && idempotent || !stalled && self.policy.repeat_requests && is_transient(&error);
-            if !repeatable || attempt >= self.policy.retries {
-                return Err(error);
+            if has_progressed(&error) {
+                begun = Instant::now();
             }
-            attempt += 1;
+            let wait = if repeatable { self.policy.next_wait(&mut attempt, begun) } else { None };
+            let Some(wait) = wait else { return Err(error) };
             tracing::info!(target: RETRIES, store = %self.inner, attempt, reason = %error, "request is repeated");
-            tokio::time::sleep(self.policy.backoff(attempt)).await;
+            tokio::time::sleep(wait).await;
         }
     }
 
@@ -289,6 +304,7 @@ impl<F: Fn() -> BoxStream<'static, Result<ObjectMeta>>> Listing<F> {
     }
 
     async fn next(&mut self) -> Result<Option<ObjectMeta>> {
+        let begun = Instant::now();
         loop {
             let error = match tokio::time::timeout(self.policy.request_time(), self.stream.next()).await {
                 Ok(None) => return Ok(None),
@@ -302,18 +318,15 @@ impl<F: Fn() -> BoxStream<'static, Result<ObjectMeta>>> Listing<F> {
                 Ok(Some(Err(e))) => return Err(e),
                 Err(_) => stalled_error(self.policy.request_time()),
             };
-            self.begin_again(error).await?;
+            self.begin_again(error, begun).await?;
         }
     }
 
-    async fn begin_again(&mut self, mut error: Error) -> Result<()> {
+    async fn begin_again(&mut self, mut error: Error, begun: Instant) -> Result<()> {
         'attempt: loop {
-            if self.attempt >= self.policy.retries {
-                return Err(error);
-            }
-            self.attempt += 1;
+            let Some(wait) = self.policy.next_wait(&mut self.attempt, begun) else { return Err(error) };
             tracing::info!(target: RETRIES, attempt = self.attempt, reason = %error, "listing is started again");
-            tokio::time::sleep(self.policy.backoff(self.attempt)).await;
+            tokio::time::sleep(wait).await;
             self.stream = (self.begin)();
             let mut last = None;
             for _ in 0..self.seen {
@@ -353,6 +366,7 @@ impl ResumedBody {
         if self.missing.is_empty() {
             return Ok(None);
         }
+        let begun = Instant::now();
         loop {
             let error = match self.poll_once().await {
                 Ok(chunk) => return Ok(Some(chunk)),
@@ -361,13 +375,11 @@ impl ResumedBody {
             self.stream = None;
             // Without a tag, a replaced object could not be distinguished from the old one.
             let can_resume = self.options.if_match.is_some() && is_transient(&error);
-            if !can_resume || self.attempt >= self.policy.retries {
-                return Err(error);
-            }
-            self.attempt += 1;
+            let wait = if can_resume { self.policy.next_wait(&mut self.attempt, begun) } else { None };
+            let Some(wait) = wait else { return Err(error) };
             let (path, from, attempt) = (&self.location, self.missing.start, self.attempt);
             tracing::info!(target: RETRIES, %path, from, attempt, reason = %error, "rest of a body is requested again");
-            tokio::time::sleep(self.policy.backoff(self.attempt)).await;
+            tokio::time::sleep(wait).await;
         }
     }
 

@@ -90,3 +90,32 @@ async fn a_server_that_restarts_is_waited_for() {
         assert_eq!(attempt(&client, "GET").await.1, Err(HttpErrorKind::Connect));
     }
 }
+
+/// Seconds of the paused clock after which a silent server is given up.
+async fn patience(method: &str, target: &str) -> u64 {
+    let client = client(&[Some((0, ""))], Duration::ZERO);
+    let body = HttpRequestBody::empty();
+    let request = http::Request::builder().method(method).uri(format!("http://store{target}")).body(body).unwrap();
+    let started = Instant::now();
+    assert_eq!(client.call(request).await.unwrap_err().kind(), HttpErrorKind::Timeout);
+    started.elapsed().as_secs()
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_request_ends() {
+    let (short, long) = (STALL.as_secs(), LONGEST_WORK.as_secs());
+    for (method, target, expected) in [
+        ("GET", "/bucket/key", short),
+        ("HEAD", "/bucket/key", short),
+        ("PUT", "/bucket/key", short),
+        ("DELETE", "/bucket/key", short),
+        ("POST", "/token", short),
+        ("POST", "/bucket/key?uploadId=1", long),
+        ("POST", "/bucket?delete", long),
+        ("POST", "/container?restype=container&comp=batch", long),
+        ("POST", "/batch/storage/v1", long),
+        ("PUT", "/container/key?comp=blocklist", long),
+    ] {
+        assert_eq!(patience(method, target).await, expected, "{method} {target}");
+    }
+}
