@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 use std::sync::{Arc, Mutex};
 
-use delta_kernel::history_manager::{HistoryCommitType, latest_version_as_of};
 use delta_kernel::{Engine, KernelResult, SnapshotRef};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::wait::lock;
@@ -15,6 +14,7 @@ use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
 use crate::log::distrust::DamagedLogFiles;
 use crate::log::files as log_files;
+use crate::log::kept_versions::{cleaned_up, oldest_version};
 use crate::paths::{LOG, ROOT, TablePaths};
 use crate::snapshot::Snapshot;
 use crate::version_spec::VersionSpec;
@@ -170,7 +170,10 @@ impl Table {
         let version = match at {
             None => None,
             Some(VersionSpec::Version(version)) => Some(version),
-            Some(VersionSpec::Timestamp(millis)) => Some(self.version_at(millis)?),
+            Some(VersionSpec::Timestamp(millis)) => {
+                let latest = self.build(None).map_err(|error| self.explain(error, None))?;
+                Some(self.version_at(millis, &latest)?)
+            }
         };
         let built = self.build(version).or_else(|error| {
             let was_missing = error.kind() == ErrorKind::NotFound && version.is_none();
@@ -266,31 +269,6 @@ impl Table {
         Snapshot::new(self.clone(), kernel).map_err(|error| error.at(self.location()))
     }
 
-    /// The last version at a point in time: the kernel's answer where the table keeps times in its entries, else by the
-    /// times of [`history`](crate::history). The kernel takes the last version's time from the store, where it may be
-    /// the time of the version before.
-    fn version_at(&self, millis: i64) -> Result<u64> {
-        let latest = self.build(None).map_err(|error| self.explain(error, None))?;
-        if latest.table_properties().enable_in_commit_timestamps != Some(true) {
-            let moments = log_files::moments(&self.list_log()?);
-            let mut until = moments.range(..=latest.version()).rev();
-            if let Some((version, _)) = until.find(|(_, moment)| **moment <= millis) {
-                return Ok(*version);
-            }
-            if let Some((version, moment)) = moments.range(..=latest.version()).next() {
-                let message =
-                    format!("no version of that time exists: version {version} was made {}", later(*moment - millis));
-                return Err(Error::not_found(message)
-                    .at(self.location())
-                    .advice("name a later time, or a version by its number; `lakerace history` lists them"));
-            }
-        }
-        let found = self.kernel(|engine| {
-            latest_version_as_of(&latest, engine, millis, HistoryCommitType::Recreatable).map(|commit| commit.version)
-        });
-        found.map_err(|error| error.at(self.location()))
-    }
-
     /// The parts of the log that are left out.
     pub(crate) fn distrust(&self) -> &DamagedLogFiles {
         self.inner.engine.distrust()
@@ -332,6 +310,10 @@ impl Table {
                         .advice(LIST_VERSIONS)
                 }
                 Some((version, Ok(_))) => {
+                    let error = match error.location() {
+                        None => self.cleaned_up_before(version).unwrap_or(error),
+                        Some(_) => error,
+                    };
                     let reason = if error.kind() == ErrorKind::NotFound { "can no longer" } else { "can't" };
                     let message = format!("version {version} {reason} be read: {}", error.without_advice());
                     let told = Error::new(error.kind(), message).at(self.location());
@@ -346,6 +328,11 @@ impl Table {
         }
     }
 
+    /// The error of a version that the log does not keep any more; `None` of others.
+    fn cleaned_up_before(&self, version: u64) -> Option<Error> {
+        oldest_version(&self.list_log().ok()?).filter(|oldest| version < *oldest).map(cleaned_up)
+    }
+
     /// The object that a log names: by a path that is relative to the table, or by an absolute path or URL; either is encoded
     /// as a URI.
     pub(crate) fn object(&self, name: &str) -> Result<Object> {
@@ -355,17 +342,6 @@ impl Table {
     /// See [`TablePaths::own_paths`].
     pub(crate) fn own_paths(&self, name: &str) -> Result<Vec<Path>> {
         self.inner.paths.own_paths(name)
-    }
-}
-
-/// A time difference in words.
-fn later(millis: i64) -> String {
-    let seconds = millis.max(0) / 1000;
-    match seconds {
-        0 => format!("{millis} ms later"),
-        1..3600 => format!("{seconds} seconds later"),
-        3600..172_800 => format!("{} hours later", seconds / 3600),
-        _ => format!("{} days later", seconds / 86_400),
     }
 }
 

@@ -6,7 +6,7 @@ use lakerace_io::{Error, ErrorKind};
 
 use super::pieces::new_metadata;
 use crate::kernel::engine::TableEngine;
-use crate::log::files::{LogFileKind, checkpoints};
+use crate::log::kept_versions::{KeptEntries, kept_entries};
 use crate::table::Table;
 
 /// The property that enables a table's change data feed.
@@ -55,14 +55,17 @@ fn first_with_feed(engine: &TableEngine, without: u64, latest: u64) -> Option<u6
 
 /// The error for versions before the oldest one that is left; others stay.
 pub(super) fn not_kept(table: &Table, from: u64, error: Error) -> Error {
-    if error.kind() != ErrorKind::NotFound {
+    if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corrupt) {
         return error;
     }
     let Ok(files) = table.list_log() else { return error };
-    let has_first = files.iter().any(|file| file.version == 0 && file.kind == LogFileKind::Entry);
-    let oldest = if has_first { Some(0) } else { checkpoints(&files).first().copied() };
-    match oldest {
-        Some(oldest) if from < oldest => {
+    match kept_entries(&files) {
+        KeptEntries::NoEntry => {
+            let message =
+                format!("the changes of version {from} are no longer kept: all entries of the log were cleaned up");
+            Error::not_found(message).advice("read all rows with a scan; versions that are made later have changes")
+        }
+        KeptEntries::From { oldest } if from < oldest => {
             let message = format!("version {from} is no longer kept: the oldest remaining one is {oldest}");
             Error::not_found(message).advice(format!(
                 "read the changes from that version on ({}), or all rows of a version with a scan",

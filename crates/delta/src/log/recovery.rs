@@ -13,6 +13,7 @@ use lakerace_io::{Error, Result};
 use super::distrust::{HINT, LeftOut, damaged_advice, may_be_damage};
 use super::files as log_files;
 use super::files::{LogFile, LogFileKind};
+use super::kept_versions::cleaned_up;
 use crate::paths::{LOG, ROOT};
 use crate::table::Table;
 
@@ -162,8 +163,11 @@ fn gone(table: &Table, files: &[LogFile], version: u64) -> Error {
     let path = table.root().clone().join(LOG).join(format!("{version:020}.json"));
     let problem = format!("the entry of version {version} does not exist");
     let error = match oldest_of_cleaned_up(files, version) {
-        Some(oldest) => Error::not_found(format!("{problem}: entries older than version {oldest} were cleaned up"))
-            .advice(format!("read version {oldest}, the oldest that is left, or a later one")),
+        Some(oldest) => {
+            let error = cleaned_up(oldest);
+            let told = Error::not_found(format!("{problem}: {}", error.message()));
+            error.advice_text().into_iter().fold(told, Error::advice)
+        }
         None => Error::corrupt(format!("{problem}, and no checkpoint replaces it")).advice(damaged_advice()),
     };
     error.at(table.store().url(&path))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use lakerace_exec::map_slice;
-use lakerace_io::Result;
+use lakerace_io::{Error, Result};
 use serde::Serialize;
 
 use crate::log::entry::{FileAction, LogEntry};
@@ -47,7 +47,17 @@ pub fn history(table: &Table, limit: Option<usize>) -> Result<Vec<HistoryEntry>>
     let files = table.list_log()?;
     let mut entries: Vec<&LogFile> = files.iter().filter(|file| file.kind == LogFileKind::Entry).collect();
     if entries.is_empty() {
-        return Err(table.without_log(!files.is_empty()));
+        return Err(match log_files::checkpoints(&files).last() {
+            Some(version) => {
+                let message = format!(
+                    "the history of the table is gone: all entries of its log were cleaned up, and the checkpoint of version {version} is left"
+                );
+                Error::not_found(message)
+                    .at(table.location())
+                    .advice(format!("read version {version}; versions that are made later have a history"))
+            }
+            None => table.without_log(!files.is_empty()),
+        });
     }
     entries.sort_unstable_by_key(|file| std::cmp::Reverse(file.version));
     entries.truncate(limit.unwrap_or(usize::MAX));
