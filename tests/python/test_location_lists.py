@@ -247,6 +247,46 @@ def test_sources_that_are_no_locations(files: Path) -> None:
         lr.copy(rows(0), "gopher://x/y")
 
 
+TABLE_COMMANDS = [
+    ["history", "PLACE"],
+    ["verify", "PLACE"],
+    ["compact", "PLACE"],
+    ["vacuum", "PLACE"],
+    ["restore", "PLACE", "--at", "1"],
+    ["alter", "PLACE", "--set", "a=b"],
+    ["delete", "PLACE", "--where", "a = 1"],
+    ["changes", "PLACE", "--from", "1"],
+    ["upsert", "PLACE", "SOURCE", "--key", "id"],
+    ["upsert", "delta:PLACE", "SOURCE", "--key", "id"],
+    ["copy", "SOURCE", "PLACE"],
+    ["copy", "SOURCE", "delta:PLACE"],
+    ["schema", "PLACE"],
+    ["scan", "PLACE"],
+    ["scan", "delta:PLACE"],
+]
+
+
+@pytest.mark.parametrize("words", TABLE_COMMANDS, ids=" ".join)
+def test_each_job_has_one_message_for_an_unknown_scheme(tmp_path: Path, words: list[str]) -> None:
+    pc.write_csv(pa.table({"id": [1]}), tmp_path / "a.csv")
+    command = [word.replace("PLACE", "gopher://x/y").replace("SOURCE", str(tmp_path / "a.csv")) for word in words]
+    done = run(*command, "--json")
+    scanned = run("scan", "gopher://x/y", "--json")
+    assert (done.code, done.error) == (scanned.code, scanned.error) == (2, done.error)
+    assert 'unknown scheme "gopher"' in done.error["message"]
+    assert re.search("mongodb:.*sqlite:.*delta:FOLDER.*tpch:TABLE", done.error["advice"])
+
+
+def test_a_table_of_a_job_for_tables_is_no_database() -> None:
+    done = run("history", "mongodb://user:secret@host/db.collection", "--json")
+    assert (done.code, done.error["kind"]) == (2, "usage")
+    assert "this is a database" in done.error["message"]
+    assert "secret" not in done.err + done.out
+    for call in (lambda: lr.Table("gopher://x").history(), lambda: lr.Table("gopher://x").schema()):
+        with pytest.raises(lr.UsageError, match=r"unknown scheme.*sqlite:.*delta:FOLDER"):
+            call()
+
+
 def test_lists_on_s3(s3: S3, files: Path) -> None:
     for ending in ("parquet", "csv"):
         for number, name in enumerate([*"ab", "{a,b}", "c d/e"]):

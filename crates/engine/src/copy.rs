@@ -4,14 +4,14 @@ use arrow::datatypes::SchemaRef;
 use lakerace_database::OnRejected;
 use lakerace_format::{Batches, Written};
 use lakerace_io::option::{AUTO_COMPACT, DEAD_LETTER, DRY_RUN, MAX_RATE, SINCE, VERIFY};
-use lakerace_io::{Error, Job, Location, Pipe, Result, STANDARD_STREAM};
+use lakerace_io::{Error, Job, Pipe, Result, STANDARD_STREAM};
 
 use crate::database::has_stable_order;
 use crate::dry_run::DryRun;
 use crate::load::{self, load_name};
 use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::options::{CopyOptions, LoadOptions};
-use crate::resolve::LocationKind;
+use crate::resolve::{LocationKind, parse_path};
 use crate::scan::Scan;
 use crate::target::CopyTarget;
 use crate::{csv_types, since, tpch};
@@ -124,8 +124,8 @@ fn open_for(source: &str, mut target: CopyTarget, options: &CopyOptions, job: &J
 fn is_on_other_server(source: &str, target: &CopyTarget, options: &CopyOptions, job: &Job) -> Result<bool> {
     let Some(target) = target.remote() else { return Ok(false) };
     let location = match LocationKind::classify(source) {
-        LocationKind::Table { folder } => Location::parse(folder)?,
-        LocationKind::Path if !Pipe::is_named(source) => Location::parse(source)?,
+        LocationKind::Table { folder } => parse_path(folder)?,
+        LocationKind::Path if !Pipe::is_named(source) => parse_path(source)?,
         LocationKind::Path | LocationKind::Tpch | LocationKind::Database(_) => return Ok(false),
     };
     // The scan has opened it, too: this sends no request.

@@ -59,7 +59,7 @@ pub(crate) fn open(location: &str, options: &ReadOptions, part: ReadPart<'_>, jo
         return open_list(&ListedLocations::parse(names)?, options, part, job);
     }
     match LocationKind::classify(location) {
-        LocationKind::Table { folder } => OpenedLocation::table(&Location::parse(folder)?, options, job),
+        LocationKind::Table { folder } => OpenedLocation::table(&parse_path(folder)?, options, job),
         LocationKind::Tpch => tpch::open(location, options, job).map(|source| OpenedLocation::files(Arc::new(source))),
         LocationKind::Database(system) => database::open(system, location, options, job).map(OpenedLocation::files),
         LocationKind::Path => open_path(location, options, part, job),

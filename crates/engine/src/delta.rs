@@ -9,7 +9,7 @@ use lakerace_io::{Error, Job, JobStore, Location, Result, StorageOptions};
 
 use crate::filter::{parse_constraint, parse_filter};
 use crate::options::{CopyOptions, ReadOptions};
-use crate::resolve::LocationKind;
+use crate::resolve::{LocationKind, parse_path};
 
 /// The folder of a table's log, below its own.
 pub(crate) const LOG: &str = "_delta_log";
@@ -35,7 +35,7 @@ pub(crate) fn is_local_table(store: &JobStore, path: &Path) -> bool {
 
 /// The table of a name, with or without `delta:` in front. Sends no request.
 pub(crate) fn open_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<Table> {
-    table_at(&Location::parse(named(name).unwrap_or(name))?, storage, job)
+    table_at(&parse_path(named(name).unwrap_or(name))?, storage, job)
 }
 
 /// The table in a folder, whose constraints are filters. Sends no request.

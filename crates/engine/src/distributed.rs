@@ -11,9 +11,10 @@ use lakerace_delta::{
 };
 use lakerace_format::{Expr, WriteOptions, Written};
 use lakerace_io::object_store::path::Path as ObjectPath;
-use lakerace_io::{Error, ErrorKind, IfExists, Job, Location, Output, Result, StorageOptions};
+use lakerace_io::{Error, ErrorKind, IfExists, Job, Output, Result, StorageOptions};
 
 use crate::delta::{LOG, is_table, named, open_table, table_at};
+use crate::resolve::parse_path;
 use crate::table_scan::OpenVersion;
 
 /// The infix of names of folders that hold files for a while.
@@ -51,7 +52,7 @@ pub struct SharedTable {
 impl SharedTable {
     /// The last version of the table of a name; `None` where there is no Delta table.
     pub fn find(name: &str, storage: &StorageOptions, job: &Job) -> Result<Option<Self>> {
-        let location = Location::parse(named(name).unwrap_or(name))?;
+        let location = parse_path(named(name).unwrap_or(name))?;
         let (store, path) = location.open(storage, job)?;
         if !is_table(&store, &path)? {
             return Ok(None);
@@ -170,7 +171,7 @@ impl SharedTable {
 /// write that created the table and then failed leaves these. Returns whether the table was removed: one that another
 /// writer has written to stays.
 pub fn remove_empty_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<bool> {
-    let location = Location::parse(named(name).unwrap_or(name))?;
+    let location = parse_path(named(name).unwrap_or(name))?;
     let (store, path) = location.open(storage, job)?;
     let snapshot = table_at(&location, storage, job)?.snapshot(None)?;
     if snapshot.version() != 0 || snapshot.file_count()? > 0 {
@@ -205,7 +206,7 @@ pub fn remove_empty_table(name: &str, storage: &StorageOptions, job: &Job) -> Re
 /// `Unsupported` where the folder contains another table, which would be removed, too; `Conflict` where another writer
 /// commits in the meantime.
 pub fn drop_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<bool> {
-    let location = Location::parse(named(name).unwrap_or(name))?;
+    let location = parse_path(named(name).unwrap_or(name))?;
     let (store, path) = location.open(storage, job)?;
     if !is_table(&store, &path)? {
         return Ok(false);
@@ -340,7 +341,7 @@ pub fn remove_staged(folder: &str, storage: &StorageOptions, job: &Job) -> Resul
     if !folder.contains(STAGED) {
         return Err(Error::internal("not a folder of staged files").at(folder));
     }
-    let location = Location::parse(folder)?;
+    let location = parse_path(folder)?;
     let (store, path) = location.open(storage, job)?;
     let files = store.list(&path)?;
     store.delete_all(files.into_iter().map(|file| file.path).collect())?;
@@ -358,7 +359,7 @@ pub fn remove_staged_file(file: &str, storage: &StorageOptions, job: &Job) -> Re
     if !file.contains(STAGED) {
         return Err(Error::internal("not a staged file").at(file));
     }
-    let (store, path) = Location::parse(file)?.open(storage, job)?;
+    let (store, path) = parse_path(file)?.open(storage, job)?;
     let folder = std::path::PathBuf::from(format!("/{path}"));
     store.delete_all(vec![path])?;
     if let Some(folder) = folder.parent().filter(|_| store.has_local_files()) {

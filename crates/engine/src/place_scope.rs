@@ -18,7 +18,7 @@ use lakerace_io::{
 use crate::database::shown;
 use crate::delta::LOG;
 use crate::files_store::packs_folder;
-use crate::resolve::LocationKind;
+use crate::resolve::{LocationKind, parse_path};
 
 /// The medium of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -319,11 +319,11 @@ impl JobPlace {
 /// The medium of a location, and whether a Delta table may be there. Nothing but this machine is asked.
 fn medium_of(name: &str) -> Result<(LocationMedium, bool)> {
     let folder = match LocationKind::classify(name) {
-        LocationKind::Table { folder } => return Ok((store_of(&Location::parse(folder)?), true)),
+        LocationKind::Table { folder } => return Ok((store_of(&parse_path(folder)?), true)),
         LocationKind::Tpch => return Ok((LocationMedium::Generated, false)),
         LocationKind::Database(system) => return Ok((LocationMedium::Database(system), false)),
         LocationKind::Path if Pipe::is_named(name) => return Ok((LocationMedium::Stream, false)),
-        LocationKind::Path => Location::parse(name)?,
+        LocationKind::Path => parse_path(name)?,
     };
     let may_be_table = match folder.local_path() {
         Some(path) => path.join(LOG).is_dir(),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use lakerace_database::DatabaseSystem;
 use lakerace_delta::DELTA;
 use lakerace_format::suggestions::listed;
-use lakerace_io::{Location, Result, STORE_LOCATIONS, config};
+use lakerace_io::{Error, Location, Result, STORE_LOCATIONS, config};
 
 /// The kind of place that a location names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,10 @@ impl<'a> LocationKind<'a> {
 /// Parses a location of files. An unknown scheme is an error with all schemes, those of tables and databases among them.
 pub(crate) fn parse_path(location: &str) -> Result<Location> {
     Location::parse(location).map_err(|error| match Location::has_unknown_scheme(location) {
+        true if DatabaseSystem::for_location(location).is_some() => {
+            let told = Error::usage("files or a Delta table are needed here, and this is a database");
+            error.location().into_iter().fold(told, Error::at).advice("name a file, a folder or a Delta table")
+        }
         true => {
             let schemes = DatabaseSystem::all().flat_map(|system| system.schemes);
             let databases: Vec<_> = schemes.map(|scheme| format!("{scheme}:")).collect();

@@ -15,7 +15,7 @@ use lakerace_io::option::{
     AUTO_COMPACT, BATCH_ROWS, EVOLVE, KEEP_NOT_NULL, MODE, OUTPUT_FORMAT, PARTITION_BY, REPLACE_WHERE, RESUME,
     TABLE_PROPERTY, WHERE,
 };
-use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Location, Output, RemoteStore, Result};
+use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Output, RemoteStore, Result};
 
 use crate::column_item::ColumnItem;
 use crate::database::{DatabaseTarget, shown};
@@ -96,9 +96,7 @@ impl CopyTarget {
 
     fn find(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
         match LocationKind::classify(target) {
-            LocationKind::Table { folder } => {
-                TableTarget::new(&Location::parse(folder)?, options, job).map(Self::Table)
-            }
+            LocationKind::Table { folder } => TableTarget::new(&parse_path(folder)?, options, job).map(Self::Table),
             LocationKind::Tpch => Err(tpch::refused_target(target)),
             LocationKind::Database(system) => {
                 refuse_table_options(system.name, options)?;
@@ -351,7 +349,7 @@ pub(crate) struct FileTarget {
 impl FileTarget {
     /// `is_folder`: the store has objects below the name.
     fn resolve(target: &str, is_folder: bool, options: &CopyOptions, job: &Job) -> Result<Self> {
-        let location = Location::parse(target)?;
+        let location = parse_path(target)?;
         let mut place = location.as_str().to_owned();
         if is_folder && !place.ends_with('/') {
             place.push('/');

@@ -23,7 +23,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{FILE_BYTES, MODE, Mention, OUTPUT, OVERWRITE, PARTS, TABLES, TPCH_FORMAT, mentions};
 use lakerace_io::threads::spawn_or_run;
 use lakerace_io::wait::{into_value, lock};
-use lakerace_io::{Deferred, Error, Job, JobStore, Location, Output, Result};
+use lakerace_io::{Deferred, Error, Job, JobStore, Output, Result};
 use lakerace_tpch::{MAX_STREAMS, Mode, Part, Scale, Spec, Table, TpchSource, check_streams};
 use serde::Serialize;
 
@@ -31,6 +31,7 @@ use super::streams::StreamFile;
 use crate::WriteMode;
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::options::CopyOptions;
+use crate::resolve::parse_path;
 use crate::target::CopyTarget;
 
 /// Approximate memory of a file in progress: a row group that takes rows and one that is being encoded.
@@ -364,7 +365,7 @@ impl Generation {
 
     /// Adds a folder of parts: it must be empty, or its old files are removed when the new parts are published.
     fn add_folder(&mut self, name: &str) -> Result<()> {
-        let (store, path) = Location::parse(name)?.open(&self.options.copy.read.storage, &self.job)?;
+        let (store, path) = parse_path(name)?.open(&self.options.copy.read.storage, &self.job)?;
         let holds_files = !store.list(&path)?.is_empty();
         if holds_files && self.options.copy.mode != WriteMode::Overwrite {
             return Err(Error::conflict("it already contains files")
