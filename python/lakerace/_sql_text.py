@@ -16,6 +16,43 @@ if TYPE_CHECKING:
 #: What a query may be.
 _QUERIES = "SELECT, FROM, WITH, VALUES, TABLE, SHOW, DESCRIBE or SUMMARIZE"
 
+_WRITE = "`lakerace copy` or lakerace.copy writes rows: those of a location, or of lakerace.sql"
+_CHANGE = "`lakerace upsert` or Table.upsert inserts and changes rows by key"
+_DELETE = "`lakerace delete` or Table.delete removes rows"
+_MAINTAIN = "`lakerace compact` and `lakerace vacuum`, or Table.compact and Table.vacuum, maintain a table"
+_SETTING = "threads, memory and the options of stores are set by the options of the call"
+_PLACE = "name the location itself: FROM 'lake/orders', FROM 's3://bucket/x.parquet', FROM 'sqlite:app.db#orders'"
+
+#: What does the work of a statement that is no query, by its first words.
+_REPLACEMENTS = {
+    "insert": _WRITE,
+    "create": _WRITE,
+    "copy": _WRITE,
+    "export": _WRITE,
+    "update": _CHANGE,
+    "merge": _CHANGE,
+    "delete": _DELETE,
+    "truncate": _DELETE,
+    "drop": "remove the folder or the file of the table",
+    "alter": "`lakerace alter` or Table.alter changes columns and properties",
+    "comment": "`lakerace alter` or Table.alter sets comments",
+    "vacuum": _MAINTAIN,
+    "optimize": _MAINTAIN,
+    "checkpoint": _MAINTAIN,
+    "restore": "`lakerace restore` or Table.restore makes a version with the rows of an earlier one",
+    "describe history": "`lakerace history` or Table.history lists the versions",
+    "explain": "`lakerace sql` explains a query by its option --explain, and lakerace.sql by the method explain",
+    "set": _SETTING,
+    "reset": _SETTING,
+    "pragma": _SETTING,
+    "attach": _PLACE,
+    "detach": _PLACE,
+    "use": _PLACE,
+    "install": _PLACE,
+    "load": _PLACE,
+    "import": _PLACE,
+}
+
 
 class TablePlace(NamedTuple):
     """A location in a query, and the version of the Delta table that is read there."""
@@ -43,6 +80,7 @@ def parse_query(connection: duckdb.DuckDBPyConnection, query: str, relations: Co
         UnsupportedError: duckdb has no syntax tree for this kind of query.
     """
     tree = _tree(connection, query)
+    _check_shows(tree, relations)
     known = {name.lower() for name in (*relations, *_common_tables(tree))}
     names: dict[TablePlace, str] = {}
     for table in list(_tables(tree)):
@@ -66,9 +104,10 @@ def _tree(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:
     if tree["error"]:
         message, kind = tree["error_message"], tree["error_type"]
         if kind == "parser":
-            raise told(UsageError, message, query_place(query, tree.get("position")))
+            raise told(UsageError, message, query_place(query, tree.get("position")), _replacement(query))
         if "Only SELECT" in message:
-            raise told(UsageError, f"only a query is supported: {_QUERIES}", "the query", _pivot_advice(query))
+            advice = _pivot_advice(query) or _replacement(query)
+            raise told(UsageError, f"only a query is supported: {_QUERIES}", "the query", advice)
         raise told(UnsupportedError, message, "the query")
     if len(tree["statements"]) != 1:
         raise told(UsageError, f"a single query is supported, but the text has {len(tree['statements'])}", "the query")
@@ -86,6 +125,32 @@ def query_place(query: str, position: int | str | None) -> str:
 
 def _pivot_advice(query: str) -> str | None:
     return "name the values of a PIVOT: ON a IN (1, 2)" if "pivot" in query.lower() else None
+
+
+def _replacement(query: str) -> str | None:
+    """What to use instead of a statement that is no query."""
+    words = re.findall(r"\w+", re.sub(r"--[^\n]*|/\*.*?\*/", " ", query, flags=re.DOTALL).lower())
+    found = (_REPLACEMENTS.get(" ".join(words[:count])) for count in (2, 1))
+    if words[:1] == ["with"]:
+        # The statement comes after the common table expressions.
+        found = (_REPLACEMENTS[word] for word in words if word in {"insert", "update", "merge", "delete"})
+    return next((advice for advice in found if advice), None)
+
+
+def _check_shows(tree: Any, relations: Collection[str]) -> None:
+    """Raises an error where SHOW is asked for tables of a catalog, which locations are not in."""
+    known = {name.lower() for name in relations}
+    for node in _nodes(tree):
+        if node.get("type") != "SHOW_REF" or node["query"]:
+            continue
+        name = node["table_name"].strip('"')
+        if node["show_type"] == "SHOW" and name.lower() not in known:
+            advice = f"DESCRIBE '{name}' shows the columns of a location"
+            raise told(UsageError, f"SHOW takes the name of a relation, and {name!r} is none", "the query", advice)
+        if node["show_type"] != "SHOW" and not known:
+            advice = f"{_PLACE}; DESCRIBE 'lake/orders' shows the columns of one"
+            message = "there is no catalog, so SHOW can list no tables"
+            raise told(UsageError, message, "the query", advice)
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:

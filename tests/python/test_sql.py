@@ -304,6 +304,27 @@ ERRORS: list[tuple[str, type[lr.Error], str]] = [
     ("COPY (SELECT 1) TO 'x.csv'", lr.UsageError, "only a query is supported"),
     ("INSERT INTO 'orders.parquet' VALUES (1)", lr.UsageError, "only a query is supported"),
     ("PIVOT 'people.parquet' ON name USING sum(id)", lr.UsageError, "ON a IN"),
+    ("INSERT INTO x VALUES (1)", lr.UsageError, r"SELECT, FROM, .*lakerace\.copy"),
+    ("WITH a AS (SELECT 1) INSERT INTO x FROM a", lr.UsageError, r"lakerace\.copy"),
+    ("CREATE TABLE x AS SELECT 1", lr.UsageError, r"lakerace\.copy"),
+    ("/* all */ UPDATE x SET a = 1 -- delete", lr.UsageError, r"Table\.upsert"),
+    ("DELETE FROM x", lr.UsageError, r"Table\.delete"),
+    ("DROP TABLE x", lr.UsageError, "remove the folder"),
+    ("ALTER TABLE x ADD COLUMN b INT", lr.UsageError, r"Table\.alter"),
+    ("EXPLAIN SELECT 1", lr.UsageError, "method explain"),
+    ("SET threads = 1", lr.UsageError, "options of the call"),
+    ("PRAGMA database_list", lr.UsageError, "options of the call"),
+    ("ATTACH 'x.db'", lr.UsageError, "FROM 'sqlite:"),
+    ("INSTALL httpfs", lr.UsageError, "name the location"),
+    ("OPTIMIZE x", lr.UsageError, r"syntax error.*Table\.compact"),
+    ("RESTORE TABLE x TO VERSION AS OF 1", lr.UsageError, r"syntax error.*Table\.restore"),
+    ("DESCRIBE HISTORY x", lr.UsageError, r"syntax error.*Table\.history"),
+    ("SHOW TABLES", lr.UsageError, "there is no catalog.*FROM 'lake/orders'"),
+    ("SHOW ALL TABLES", lr.UsageError, "there is no catalog"),
+    ("SHOW DATABASES", lr.UsageError, "there is no catalog"),
+    ("SHOW TABLES FROM x", lr.UsageError, "there is no catalog"),
+    ("SHOW x", lr.UsageError, "'x' is none.*DESCRIBE 'x'"),
+    ("SELECT insert FROM", lr.UsageError, r"syntax error[^(]*$"),
     ("SELECT nosuch FROM '{}'", lr.UsageError, 'the query, line 1 column 8: Referenced column "nosuch"'),
     ("SELECT id,\n  nosuch(1) FROM '{}'", lr.UsageError, "the query, line 2 column 3: .*nosuch"),
     ("SELECT sum(name) FROM '{}' WHERE id = 1 and id = 2", lr.UsageError, "the query: No function"),
@@ -320,6 +341,16 @@ def test_errors(parquet: Path, query: str, kind: type[lr.Error], message: str) -
     with pytest.raises(lr.Error, match=message) as caught:
         lr.sql(query.format(parquet)).to_arrow()
     assert type(caught.value) is kind, caught.value
+
+
+def test_show_lists_relations_as_duckdb_does(parquet: Path) -> None:
+    connection = duckdb.connect()
+    connection.register("people", pq.read_table(parquet))
+    rows = lr.scan(parquet)
+    assert list(lr.sql("SHOW TABLES", people=rows)) == connection.sql("SHOW TABLES").fetchall()
+    columns = [row[:2] for row in connection.sql("SHOW people").fetchall()]
+    assert [tuple(row)[:2] for row in lr.sql("SHOW people", people=rows)] == columns
+    assert [tuple(row)[:2] for row in lr.sql(f"DESCRIBE '{parquet}'")] == columns
 
 
 def test_errors_of_a_scan_are_its_own(tmp_path: Path) -> None:
