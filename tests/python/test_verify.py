@@ -395,7 +395,7 @@ def test_values_that_changed_in_a_checkpoint(table: Path, edit: str) -> None:
     if is_read:
         assert "warning: " in done.err
         [told] = [line for line in done.err.splitlines() if "the checkpoint of version 8 can't be read" in line]
-        assert "and older entries were read instead; `lakerace verify TABLE --repair` mends it: " in told
+        assert f"and older entries were read instead; `lakerace verify {table} --repair` mends it: " in told
         # The advice of the error that it tells is not repeated, in whichever words.
         assert told.count("repair") == 1
         assert done.json["rows"] == len(MODEL)

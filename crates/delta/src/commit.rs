@@ -441,7 +441,9 @@ impl<S: CommitAction> PendingCommit<S> {
             Ok(tail) => match check_entry(&tail.bytes) {
                 Ok(()) => Ok(tail.bytes.windows(self.mark.len()).any(|part| part == self.mark.as_bytes())),
                 // The entry may be this commit's: it stays unknown whether it is in the log.
-                Err(text) => Err(Error::unavailable(text).at(object.url()).advice(damaged_advice())),
+                Err(text) => {
+                    Err(Error::unavailable(text).at(object.url()).advice(damaged_advice(self.table.location())))
+                }
             },
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),

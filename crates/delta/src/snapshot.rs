@@ -293,5 +293,5 @@ fn doubted_checkpoint(snapshot: &Snapshot, error: &Error) -> Option<Error> {
         "the checkpoint is damaged: it names other files than the entries of the log ({})",
         error.without_advice()
     );
-    Some(Error::corrupt(message).at(place).advice(damaged_advice()))
+    Some(Error::corrupt(message).at(place).advice(damaged_advice(table.location())))
 }

@@ -13,6 +13,7 @@ mod fix;
 mod keys;
 mod log_check;
 mod lost_entry;
+mod misplaced_names;
 mod orphans;
 mod restored_entry;
 mod state;

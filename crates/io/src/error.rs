@@ -292,10 +292,13 @@ impl From<std::io::Error> for Error {
         let denied = error.kind() == Io::PermissionDenied;
         let read_only = error.kind() == Io::ReadOnlyFilesystem;
         let lacks_descriptors = matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
+        let is_loop = error.raw_os_error() == Some(libc::ELOOP);
+        let kind = if is_loop { ErrorKind::Invalid } else { kind };
         let made = Self::new(kind, error.to_string()).caused_by(error);
         match () {
             () if full => made.advice("free some space or choose another target, then run it again"),
             () if lacks_descriptors => made.advice("raise the limit of open files with ulimit -n"),
+            () if is_loop => made.advice("remove the symbolic link that leads to itself"),
             () if read_only => made.advice("mount it writable, or choose another place"),
             () if denied => made.advice("change its permissions, or choose another place"),
             () => made,

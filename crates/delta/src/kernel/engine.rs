@@ -49,11 +49,8 @@ impl TableEngine {
         let inner = default_engine(Arc::clone(&store) as _)?;
         let folder = paths.store.url(&paths.root);
         let storage = Arc::new(LogStorage { inner: inner.storage_handler(), paths: Arc::clone(paths) });
-        let json = Arc::new(LogJson {
-            inner: inner.json_handler(),
-            log: LogFiles { folder: folder.clone(), distrust: Arc::clone(&distrust) },
-        });
-        let log = LogFiles { folder, distrust: Arc::clone(&distrust) };
+        let log = LogFiles { folder, place: paths.place.clone(), distrust: Arc::clone(&distrust) };
+        let json = Arc::new(LogJson { inner: inner.json_handler(), log: log.clone() });
         let parquet = Arc::new(LogParquet { inner: inner.parquet_handler(), paths: Arc::clone(paths), log });
         Ok(Self { inner, storage, json, parquet, distrust, store })
     }
@@ -222,7 +219,7 @@ impl LogParquet {
             let (inner, file, store) = self.foreign(name, file)?;
             let read =
                 move |files: &[FileMeta]| inner.read_parquet_files(files, Arc::clone(&schema), predicate.clone());
-            let log = LogFiles { folder: store, distrust: Arc::clone(&self.log.distrust) };
+            let log = LogFiles { folder: store, ..self.log.clone() };
             all.push(Box::new(named(std::slice::from_ref(&file), &log, read)?.map(with_whole_characters)));
         }
         Ok(Box::new(all.into_iter().flatten()))
@@ -276,6 +273,8 @@ impl ParquetHandler for LogParquet {
 struct LogFiles {
     /// The table's folder, as users know it.
     folder: String,
+    /// The table's location as the user wrote it.
+    place: String,
     distrust: Arc<DamagedLogFiles>,
 }
 
@@ -292,7 +291,7 @@ impl LogFiles {
             }
         }
         if error.kind() == ErrorKind::Corrupt && error.advice_text().is_none() && is_of_log(file) {
-            error = error.advice(damaged_advice());
+            error = error.advice(damaged_advice(&self.place));
         }
         to_kernel(error.at(display_name(&self.folder, file)))
     }

@@ -11,11 +11,11 @@ use lakerace_io::{Error, ErrorKind};
 /// The file that names the last checkpoint.
 pub(super) const HINT: &str = "_delta_log/_last_checkpoint";
 
-/// The next step of a user whose log is damaged.
-pub(crate) fn damaged_advice() -> String {
+/// The next step of a user whose log is damaged; `place` is the location of the table.
+pub(crate) fn damaged_advice(place: &str) -> String {
+    let verify = VERIFY_TABLE.on(place);
     format!(
-        "{VERIFY_TABLE} shows all damage, and {REPAIR} repairs what can be proven; otherwise restore the file from a \
-         backup"
+        "{verify} shows all damage, and {REPAIR} repairs what can be proven; otherwise restore the file from a backup"
     )
 }
 
@@ -67,14 +67,9 @@ pub(crate) fn is_hint(path: &Path) -> bool {
     path.as_ref() == HINT
 }
 
-/// The name of that file in the folder of the log.
-pub(crate) fn hint_name() -> &'static str {
-    HINT.rsplit_once('/').map_or(HINT, |(_, name)| name)
-}
-
 /// Returns true if a file in the folder of the log has this name.
 pub(crate) fn is_hint_name(name: &str) -> bool {
-    hint_name() == name
+    HINT.rsplit_once('/').is_some_and(|(_, hint)| hint == name)
 }
 
 /// The version of a checkpoint, or of a part of one, by its path in the table's folder.

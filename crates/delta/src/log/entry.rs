@@ -106,7 +106,8 @@ pub(crate) fn read_bytes(table: &Table, file: &LogFile) -> Result<Bytes> {
     let size = file.info.size_bytes;
     let object = Object { size_bytes: Some(size), ..table.store().object(file.info.path.clone()) };
     let bytes = object.read_range(0..size)?;
-    check_entry(&bytes).map_err(|text| Error::corrupt(text).at(object.url()).advice(damaged_advice()))?;
+    check_entry(&bytes)
+        .map_err(|text| Error::corrupt(text).at(object.url()).advice(damaged_advice(table.location())))?;
     Ok(bytes)
 }
 

@@ -67,7 +67,12 @@ pub(crate) fn checkpoints(files: &[LogFile]) -> BTreeSet<u64> {
 
 /// Parses the name of a file; `None` where it is no part of the log that this crate knows.
 pub(crate) fn parse(info: ObjectInfo) -> Option<LogFile> {
-    let name = info.path.filename()?;
+    let (version, kind) = parse_name(info.path.filename()?)?;
+    Some(LogFile { version, kind, info })
+}
+
+/// The version and the kind of a file by its name; see [`parse`].
+pub(crate) fn parse_name(name: &str) -> Option<(u64, LogFileKind)> {
     let (digits, rest) = name.split_once('.')?;
     let version = number(digits, VERSION_DIGITS)?;
     let kind = match rest.split('.').collect::<Vec<_>>().as_slice() {
@@ -82,7 +87,7 @@ pub(crate) fn parse(info: ObjectInfo) -> Option<LogFile> {
         [last, "compacted", "json"] => LogFileKind::Joined { last: number(last, VERSION_DIGITS)? },
         _ => return None,
     };
-    Some(LogFile { version, kind, info })
+    Some((version, kind))
 }
 
 /// Returns true if a file of the log has a hidden name: readers ignore it, and its writer may not have published it

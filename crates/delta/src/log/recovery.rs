@@ -115,7 +115,7 @@ impl Table {
             ),
             Some(version) => format!(
                 "{place}: the checkpoint of version {version} can't be read, and older entries were read instead; {} mends it: {}",
-                VERIFY_TABLE.with([REPAIR.given()]),
+                VERIFY_TABLE.on(place).with([REPAIR.given()]),
                 error.without_advice()
             ),
         };
@@ -168,7 +168,9 @@ fn gone(table: &Table, files: &[LogFile], version: u64) -> Error {
             let told = Error::not_found(format!("{problem}: {}", error.message()));
             error.advice_text().into_iter().fold(told, Error::advice)
         }
-        None => Error::corrupt(format!("{problem}, and no checkpoint replaces it")).advice(damaged_advice()),
+        None => {
+            Error::corrupt(format!("{problem}, and no checkpoint replaces it")).advice(damaged_advice(table.location()))
+        }
     };
     error.at(table.store().url(&path))
 }

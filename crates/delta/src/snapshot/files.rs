@@ -136,19 +136,19 @@ fn list_with(snapshot: &Snapshot, mut look: impl FnMut(&FileRows<'_>)) -> Result
     }
     // The log returns them in an order that would not survive its next checkpoint.
     files.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
-    refuse_twice(&files).map_err(|error| error.at(table.location()))?;
+    refuse_twice(&files, table.location()).map_err(|error| error.at(table.location()))?;
     Ok(TableFiles { files })
 }
 
 /// Refuses a file that a version has twice, with two deletion vectors: an entry that removes one of them is damaged, and
 /// which rows are hidden is not known.
-fn refuse_twice(files: &[TableFile]) -> Result<()> {
+fn refuse_twice(files: &[TableFile], place: &str) -> Result<()> {
     let mut paths = HashSet::with_capacity(files.len());
     match files.iter().find(|file| !paths.insert(file.path.as_str())) {
         None => Ok(()),
         Some(file) => {
             Err(Error::corrupt(format!("the log names the file {:?} twice, with two deletion vectors", file.path))
-                .advice(format!("{VERIFY_TABLE} shows the entry that is wrong")))
+                .advice(format!("{} shows the entry that is wrong", VERIFY_TABLE.on(place))))
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::fix::TableRepair;
 use crate::snapshot::files::StatisticsDefect;
+use crate::table::Table;
 
 /// The part of a table that is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +70,8 @@ pub struct Finding {
 }
 
 /// The advice where a repair fixes the damage.
-fn repair_advice() -> String {
-    format!("{} mends it", VERIFY_TABLE.with([REPAIR.given()]))
+fn repair_advice(table: &Table) -> String {
+    format!("{} mends it", VERIFY_TABLE.on(table.location()).with([REPAIR.given()]))
 }
 
 impl Finding {
@@ -79,8 +80,14 @@ impl Finding {
     }
 
     /// Makes a finding that can be repaired.
-    pub(super) fn fixable(subject: Subject, place: String, problem: impl Into<String>, fix: TableRepair) -> Self {
-        Self { fix: Some(fix), ..Self::new(subject, place, problem, repair_advice()) }
+    pub(super) fn fixable(
+        table: &Table,
+        subject: Subject,
+        place: String,
+        problem: impl Into<String>,
+        fix: TableRepair,
+    ) -> Self {
+        Self { fix: Some(fix), ..Self::new(subject, place, problem, repair_advice(table)) }
     }
 
     /// The damage that an error reports; `place` is used for an error without a location.
@@ -99,8 +106,8 @@ impl Finding {
     }
 
     /// Lets it be repaired.
-    pub(super) fn mend_by(&mut self, fix: TableRepair) {
-        self.advice = repair_advice();
+    pub(super) fn mend_by(&mut self, table: &Table, fix: TableRepair) {
+        self.advice = repair_advice(table);
         self.fix = Some(fix);
     }
 }

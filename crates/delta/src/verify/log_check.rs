@@ -14,9 +14,9 @@ use super::fix::TableRepair;
 use super::lost_entry::LostEntry;
 use super::restored_entry::{EntryCopy, copies_by_entry, matches_checksums};
 use super::state::{EntryActions, LoggedFile, VersionState};
-use super::{checkpoint, is_damage};
+use super::{checkpoint, is_damage, misplaced_names};
 use crate::log::completeness::is_counted;
-use crate::log::distrust::{hint_name, is_hint_name};
+use crate::log::distrust::is_hint_name;
 use crate::log::entry;
 use crate::log::files::{self as log_files, LogFile, LogFileKind};
 use crate::maintain::vacuum::vector_path;
@@ -82,6 +82,8 @@ pub(super) struct VersionChecksum {
 #[serde(expecting = "an object")]
 struct CheckpointHint {
     version: u64,
+    /// The number of files of a checkpoint in several parts.
+    parts: Option<u64>,
 }
 
 impl LogCheck {
@@ -89,7 +91,18 @@ impl LogCheck {
     pub fn run(table: &Table, drops_empty_entry: bool) -> Result<Self> {
         let folder = table.root().clone().join(LOG);
         let depth = folder.parts().count() + 1;
-        let found = table.store().list(&folder).map_err(|error| error.at(table.location()))?;
+        let found = match table.store().list(&folder) {
+            Ok(found) => found,
+            Err(error) => {
+                // A link that leads to itself can't be listed.
+                let findings = if is_damage(&error) { misplaced_names::find(table) } else { Vec::new() };
+                return if findings.is_empty() {
+                    Err(error.at(table.location()))
+                } else {
+                    Ok(Self { findings, ..Self::default() })
+                };
+            }
+        };
         let found: Vec<ObjectInfo> = found.into_iter().filter(|info| info.path.parts().count() == depth).collect();
         let files: Vec<LogFile> = found.iter().cloned().filter_map(log_files::parse).collect();
         let of = |kind: LogFileKind| files.iter().filter(move |file| file.kind == kind);
@@ -136,7 +149,11 @@ impl LogCheck {
             }
         }
         replay.incomplete_checkpoints(&files, &checkpoints);
-        replay.hint(&checkpoints)?;
+        replay.hint(&files, &checkpoints)?;
+        let misplaced = misplaced_names::find(table).into_iter();
+        let is_new = |finding: &Finding| replay.check.findings.iter().all(|known| known.place != finding.place);
+        let misplaced: Vec<Finding> = misplaced.filter(is_new).collect();
+        replay.check.findings.extend(misplaced);
         Ok(replay.check)
     }
 }
@@ -161,7 +178,8 @@ impl LogReplay<'_> {
     /// The versions from `from` up to `to` have no entry.
     fn gap(&mut self, from: u64, to: u64) -> Result<()> {
         for version in from..to.min(from.saturating_add(NAMED_GAPS)) {
-            self.damaged(version, &Error::corrupt("it does not exist"), &Bytes::new())?;
+            let problem = misplaced_names::problem(self.table, &self.path(&format!("{version:020}.json")));
+            self.damaged(version, &Error::corrupt(problem.unwrap_or("it does not exist")), &Bytes::new())?;
         }
         Ok(())
     }
@@ -313,9 +331,9 @@ impl LogReplay<'_> {
             hint.and_then(|bytes| serde_json::from_slice::<CheckpointHint>(&bytes).ok()).map(|hint| hint.version);
         let finding = &mut self.check.findings[number];
         match LostEntry::find(&self.folder, version, hint) {
-            Ok(entry) if self.drops_empty_entry => finding.mend_by(TableRepair::GiveUpEntry(entry)),
+            Ok(entry) if self.drops_empty_entry => finding.mend_by(self.table, TableRepair::GiveUpEntry(entry)),
             Ok(_) => {
-                let repair = VERIFY_TABLE.with([REPAIR.given(), DROP_EMPTY_ENTRY.given()]);
+                let repair = VERIFY_TABLE.on(self.table.location()).with([REPAIR.given(), DROP_EMPTY_ENTRY.given()]);
                 let other = format!("without a backup, {repair} abandons its commit");
                 finding.advice = format!("{}; {other}", finding.advice);
             }
@@ -332,7 +350,7 @@ impl LogReplay<'_> {
         let entry = self.path(copy.entry.as_str());
         self.check.unused_copies.remove(&copy.name);
         let fix = TableRepair::RestoreEntry { entry, copy: copy.name, bytes: copy.bytes, proof };
-        self.check.findings[number].mend_by(fix);
+        self.check.findings[number].mend_by(self.table, fix);
     }
 
     /// Holds a checksum file of a version against the entries up to it.
@@ -343,7 +361,7 @@ impl LogReplay<'_> {
         let Ok(checksum) = serde_json::from_slice::<VersionChecksum>(&bytes) else {
             let problem = "it can't be parsed";
             let fix = TableRepair::Remove(file.info.path.clone());
-            self.check.findings.push(Finding::fixable(Subject::Checksum, url, problem, fix));
+            self.check.findings.push(Finding::fixable(self.table, Subject::Checksum, url, problem, fix));
             return Ok(());
         };
         let Some((files, bytes)) = self.check.state.as_ref().map(VersionState::totals) else { return Ok(()) };
@@ -372,7 +390,7 @@ impl LogReplay<'_> {
                 self.check.damaged_checkpoints.push(version);
                 let mut finding = Finding::of_error(Subject::Checkpoint, place, &error);
                 if self.check.state.is_some() {
-                    finding.mend_by(TableRepair::WriteCheckpoint(version));
+                    finding.mend_by(self.table, TableRepair::WriteCheckpoint(version));
                 }
                 self.check.findings.push(finding);
                 return Ok(());
@@ -396,7 +414,7 @@ impl LogReplay<'_> {
                       table proves which";
         let mut finding = Finding::new(Subject::Checkpoint, place, problem, advice);
         if state.is_proven && (!self.has_unnamed_files(&read, state) || self.has_only_files_of(state, &read)?) {
-            finding.mend_by(TableRepair::WriteCheckpoint(version));
+            finding.mend_by(self.table, TableRepair::WriteCheckpoint(version));
         } else {
             self.check.state = Some(read);
         }
@@ -454,17 +472,16 @@ impl LogReplay<'_> {
             self.check.damaged_checkpoints.push(version);
             let mut finding = Finding::new(Subject::Checkpoint, place, problem, "restore it from a backup");
             if can_be_replayed {
-                finding.mend_by(TableRepair::WriteCheckpoint(version));
+                finding.mend_by(self.table, TableRepair::WriteCheckpoint(version));
             }
             self.check.findings.push(finding);
         }
     }
 
     /// The file that names the last checkpoint.
-    fn hint(&mut self, checkpoints: &BTreeSet<u64>) -> Result<()> {
+    fn hint(&mut self, files: &[LogFile], checkpoints: &BTreeSet<u64>) -> Result<()> {
         let Some(name) = self.folder.iter().filter_map(|info| info.path.filename()).find(|name| is_hint_name(name))
         else {
-            self.hint_folder();
             return Ok(());
         };
         let name = name.to_owned();
@@ -476,25 +493,32 @@ impl LogReplay<'_> {
             Ok(hint) if !checkpoints.contains(&hint.version) => {
                 format!("it names the checkpoint of version {}, which does not exist", hint.version)
             }
-            Ok(_) => return Ok(()),
+            Ok(hint) => match parts_problem(&hint, files) {
+                Some(problem) => problem,
+                None => return Ok(()),
+            },
         };
         let fix = TableRepair::Remove(self.path(&name));
         let finding = if self.keeps_hint {
             Finding::new(Subject::LastCheckpoint, self.url(&name), problem, "restore the entry first")
         } else {
-            Finding::fixable(Subject::LastCheckpoint, self.url(&name), problem, fix)
+            Finding::fixable(self.table, Subject::LastCheckpoint, self.url(&name), problem, fix)
         };
         self.check.findings.push(finding);
         Ok(())
     }
+}
 
-    /// A folder of this machine in the place of the file that names the last checkpoint: writers can't replace it.
-    fn hint_folder(&mut self) {
-        let path = self.path(hint_name());
-        if self.table.store().has_local_files() && std::path::Path::new(&format!("/{path}")).is_dir() {
-            let problem = "it is a folder, so that writers of checkpoints fail";
-            let advice = "remove the folder: without the file, readers list the log";
-            self.check.findings.push(Finding::new(Subject::LastCheckpoint, self.url(hint_name()), problem, advice));
-        }
-    }
+/// The difference between the parts of a checkpoint that `_last_checkpoint` states and its files.
+fn parts_problem(hint: &CheckpointHint, files: &[LogFile]) -> Option<String> {
+    let parts = files.iter().filter(|file| file.version == hint.version).filter_map(|file| match file.kind {
+        LogFileKind::Checkpoint { parts, .. } => Some(parts),
+        _ => None,
+    });
+    let (found, stated): (BTreeSet<u64>, u64) = (parts.collect(), hint.parts.unwrap_or(1));
+    let count = |parts: u64| if parts == 1 { "1 file".to_owned() } else { format!("{parts} files") };
+    let others = found.iter().map(|parts| count(*parts)).collect::<Vec<_>>().join(" or ");
+    let version = hint.version;
+    (!found.contains(&stated))
+        .then(|| format!("it says that the checkpoint of version {version} has {}, but it has {others}", count(stated)))
 }

@@ -17,10 +17,11 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
 use crate::snapshot::statistics::imprecise::timestamp_slack;
+use crate::table::Table;
 
 /// The next step where a bound does not hold.
-fn advice() -> String {
-    let compact = COMPACT.with([SORT_BY.to("COLUMN")]);
+fn advice(table: &Table) -> String {
+    let compact = COMPACT.on(table.location()).with([SORT_BY.to("COLUMN")]);
     format!("other readers skip rows: rewrite the file with new statistics, using {compact}")
 }
 
@@ -35,7 +36,8 @@ pub(super) fn check(snapshot: &Snapshot, files: &[TableFile], findings: &mut Vec
         let checked = check_file(snapshot, file, &columns, &booleans);
         match checked {
             Ok(problems) => {
-                let finding = |problem| Finding::new(Subject::Statistics, file.object.url(), problem, advice());
+                let finding =
+                    |problem| Finding::new(Subject::Statistics, file.object.url(), problem, advice(snapshot.table()));
                 findings.extend(problems.into_iter().map(finding));
             }
             Err(error) if is_damage(&error) => {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::mark::{TextPart, is_plain, parts};
-use super::{JobDefinition, OptionValue, PythonName, SparkName, ValueKind};
+use super::{JobCall, OptionValue, PythonName, SparkName, ValueKind};
 
 /// A way in which users give options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Door {
         let shown = parts(text).into_iter().map(|part| match part {
             TextPart::Words(words) => words.to_owned(),
             TextPart::Option(option) => self.option(&option),
-            TextPart::Job(job, options) => self.job(job, &options),
+            TextPart::Job(call) => self.job(&call),
         });
         Cow::Owned(shown.collect())
     }
@@ -43,17 +43,29 @@ impl Door {
         shown.unwrap_or_else(|| format!("`{}`", plain(option)))
     }
 
-    fn job(self, job: &JobDefinition, options: &[OptionValue]) -> String {
+    fn job(self, call: &JobCall) -> String {
+        let JobCall { job, place, options } = call;
         let given = options.iter().map(|option| match self {
             Self::Library | Self::Spark => Self::CommandLine.option(option),
             Self::CommandLine | Self::Python => self.option(option),
         });
         let given = given.collect::<Vec<_>>();
         match self {
-            Self::Python => format!("`{}({})`", job.python, given.join(", ")),
+            Self::Python => {
+                let method = place.as_ref().zip(job.python.strip_prefix("Table."));
+                let call = match method {
+                    Some((place, method)) => format!("Table({place:?}).{method}"),
+                    None => job.python.to_owned(),
+                };
+                format!("`{call}({})`", given.join(", "))
+            }
             // Spark has no such jobs: its users run the command.
             Self::Library | Self::CommandLine | Self::Spark => {
-                let words = ["lakerace", job.name, job.arguments].map(str::to_owned);
+                let arguments = match place {
+                    Some(place) => job.arguments.replacen("TABLE", &word(place), 1),
+                    None => job.arguments.to_owned(),
+                };
+                let words = ["lakerace".to_owned(), job.name.to_owned(), arguments];
                 let words = words.into_iter().chain(given).filter(|word| !word.is_empty()).collect::<Vec<_>>();
                 format!("`{}`", words.join(" "))
             }
@@ -73,17 +85,22 @@ fn plain(option: &OptionValue) -> String {
 /// `--mode overwrite`, with quotes where a shell needs them.
 fn flag(option: &OptionValue) -> Option<String> {
     let name = format!("--{}", option.definition.flag?.replace('_', "-"));
-    let is_word = |c: char| c.is_alphanumeric() || "_-.,:=/@%+".contains(c);
     Some(match &option.value {
         None => name,
         // A tab can't be seen, and the command takes its escape.
         Some(value) if value == "\t" => format!(r"{name} '\t'"),
-        // A mark alone, such as a comma, would be read as one of the sentence.
-        Some(value) if value.chars().any(char::is_alphanumeric) && value.chars().all(is_word) => {
-            format!("{name} {value}")
-        }
-        Some(value) => format!("{name} '{}'", value.replace('\'', r"'\''")),
+        Some(value) => format!("{name} {}", word(value)),
     })
+}
+
+/// A word of a command, with quotes where a shell needs them.
+fn word(text: &str) -> String {
+    let is_safe = |c: char| c.is_alphanumeric() || "_-.,:=/@%+".contains(c);
+    // A mark alone, such as a comma, would be read as one of the sentence.
+    match text.chars().any(char::is_alphanumeric) && text.chars().all(is_safe) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
 }
 
 /// `mode="overwrite"`.

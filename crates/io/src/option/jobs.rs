@@ -34,7 +34,12 @@ pub static ALL_JOBS: &[&JobDefinition] = &[&ALTER, &COMPACT, &COPY, &HISTORY, &S
 impl JobDefinition {
     /// The job with options: `ALTER.with([UNSET.to("delta.appendOnly")])`.
     pub fn with(&'static self, options: impl IntoIterator<Item = OptionValue>) -> JobCall {
-        JobCall { job: self, options: options.into_iter().collect() }
+        JobCall { job: self, place: None, options: options.into_iter().collect() }
+    }
+
+    /// The job on the table at a place: `VERIFY_TABLE.on("lake/orders").with([REPAIR.given()])`.
+    pub fn on(&'static self, place: impl Into<String>) -> JobCall {
+        JobCall { job: self, place: Some(place.into()), options: Vec::new() }
     }
 
     pub(super) fn find(name: &str) -> Option<&'static Self> {
@@ -42,9 +47,18 @@ impl JobDefinition {
     }
 }
 
-/// A job, and the options for it.
+/// A job, and the place and the options for it.
 #[derive(Debug, Clone)]
 pub struct JobCall {
     pub(super) job: &'static JobDefinition,
+    pub(super) place: Option<String>,
     pub(super) options: Vec<OptionValue>,
+}
+
+impl JobCall {
+    /// The job with these options.
+    #[must_use]
+    pub fn with(self, options: impl IntoIterator<Item = OptionValue>) -> Self {
+        Self { options: options.into_iter().collect(), ..self }
+    }
 }

@@ -9,6 +9,7 @@ const VALUE: char = '\u{fdd1}';
 const END: char = '\u{fdd2}';
 const JOB: char = '\u{fdd3}';
 const END_OF_JOB: char = '\u{fdd4}';
+const END_OF_PLACE: char = '\u{fdd5}';
 
 pub(super) fn write_option(f: &mut fmt::Formatter<'_>, id: &str, value: Option<&str>) -> fmt::Result {
     match value {
@@ -17,21 +18,24 @@ pub(super) fn write_option(f: &mut fmt::Formatter<'_>, id: &str, value: Option<&
     }
 }
 
-fn write_job(f: &mut fmt::Formatter<'_>, name: &str, options: &[OptionValue]) -> fmt::Result {
+fn write_job(f: &mut fmt::Formatter<'_>, name: &str, place: Option<&str>, options: &[OptionValue]) -> fmt::Result {
     write!(f, "{JOB}{name}{VALUE}")?;
+    if let Some(place) = place {
+        write!(f, "{place}{END_OF_PLACE}")?;
+    }
     options.iter().try_for_each(|option| write!(f, "{option}"))?;
     write!(f, "{END_OF_JOB}")
 }
 
 impl fmt::Display for JobDefinition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_job(f, self.name, &[])
+        write_job(f, self.name, None, &[])
     }
 }
 
 impl fmt::Display for JobCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_job(f, self.job.name, &self.options)
+        write_job(f, self.job.name, self.place.as_deref(), &self.options)
     }
 }
 
@@ -40,7 +44,7 @@ impl fmt::Display for JobCall {
 pub(super) enum TextPart<'a> {
     Words(&'a str),
     Option(OptionValue),
-    Job(&'static JobDefinition, Vec<OptionValue>),
+    Job(JobCall),
 }
 
 /// The parts of a text. Text that looks like an option, but is not one, stays unchanged.
@@ -78,12 +82,17 @@ fn option(marked: &str) -> Option<(TextPart<'_>, &str)> {
 
 fn job(marked: &str) -> Option<(TextPart<'_>, &str)> {
     let (inside, after) = marked.strip_prefix(JOB)?.split_once(END_OF_JOB)?;
-    let (name, options) = inside.split_once(VALUE)?;
+    let (name, rest) = inside.split_once(VALUE)?;
+    let (place, options) = match rest.split_once(END_OF_PLACE) {
+        Some((place, options)) => (Some(place.to_owned()), options),
+        None => (None, rest),
+    };
     let given = parts(options).into_iter().filter_map(|part| match part {
         TextPart::Option(option) => Some(option),
-        TextPart::Words(_) | TextPart::Job(..) => None,
+        TextPart::Words(_) | TextPart::Job(_) => None,
     });
-    Some((TextPart::Job(JobDefinition::find(name)?, given.collect()), after))
+    let job = JobDefinition::find(name)?;
+    Some((TextPart::Job(JobCall { job, place, options: given.collect() }), after))
 }
 
 /// An option or a job that a text names.
@@ -100,7 +109,7 @@ pub fn mentions(text: &str) -> Vec<Mention> {
     let of = |part| match part {
         TextPart::Words(_) => None,
         TextPart::Option(option) => Some(Mention::Option(option)),
-        TextPart::Job(job, options) => Some(Mention::Job(job, options)),
+        TextPart::Job(call) => Some(Mention::Job(call.job, call.options)),
     };
     parts(text).into_iter().filter_map(of).collect()
 }

@@ -54,6 +54,19 @@ fn each_door_has_its_own_words() {
                 "`lakerace alter TABLE --unset a.b --set c=d`",
             ],
         ),
+        (
+            VERIFY_TABLE.on("my lake/t").with([REPAIR.given()]).to_string(),
+            [
+                "`lakerace verify 'my lake/t' --repair`",
+                r#"`Table("my lake/t").verify(repair=True)`"#,
+                "`lakerace verify 'my lake/t' --repair`",
+                "`lakerace verify 'my lake/t' --repair`",
+            ],
+        ),
+        (
+            HISTORY.on("s3://lake/t").to_string(),
+            ["`lakerace history s3://lake/t`", r#"`Table("s3://lake/t").history()`"#, "", ""],
+        ),
         (HISTORY.to_string(), ["`lakerace history TABLE`", "`Table.history()`", "", ""]),
     ];
     for (text, expected) in cases {

@@ -378,6 +378,10 @@ fn read_entry(entry: DirEntry) -> Result<Option<LocalEntry>> {
             let Some(link) = std::fs::symlink_metadata(&path).ok().filter(is_link) else { return Ok(None) };
             return Ok(Some(LocalEntry::DeadLink(object_meta(&link, location_of(&path)?))));
         }
+        Err(e) if e.raw_os_error() == Some(libc::ELOOP) => {
+            let named = crate::error::Error::from(e).at(path.display());
+            return Err(io_error(std::io::Error::other(named), &path));
+        }
         Err(e) => return Err(io_error(e, &path)),
     };
     if metadata.is_dir() {
