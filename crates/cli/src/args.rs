@@ -172,7 +172,8 @@ pub(crate) struct CopyArgs {
     #[arg(long, value_parser = value::choice::<WriteMode>(), default_value = WriteMode::default().choice_name())]
     pub(crate) mode: WriteMode,
     /// Delta: --mode overwrite replaces the rows of the table for which this SQL expression of partition columns is true, and
-    /// keeps the others. It must be true of all rows of the source, which --where filters.
+    /// keeps the others. It must be true of all rows of the source, which --where filters. Without it, the whole table is
+    /// replaced, also where --where is given.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) replace_where: Option<String>,
     /// Sort the rows by these columns, each with asc or desc, and nulls first or nulls last. Default: asc, nulls last.

@@ -1,11 +1,13 @@
 //! Delta tables by the names that users write.
 
 use arrow::datatypes::SchemaRef;
-use lakerace_delta::{DELTA, DeltaSink, DeltaSource, ReplaceCondition, Snapshot, Table, TableWrite, VersionSpec};
+use lakerace_delta::{
+    DELTA, DeltaSink, DeltaSource, ReplaceCondition, Snapshot, Table, TableWrite, VersionSpec, check_replaced,
+};
 use lakerace_format::Sink;
 use lakerace_io::object_store::path::Path;
-use lakerace_io::option::{INPUT_FORMAT, REPLACE_WHERE};
-use lakerace_io::{Error, Job, JobStore, Location, Result, StorageOptions};
+use lakerace_io::option::{INPUT_FORMAT, REPLACE_WHERE, WHERE};
+use lakerace_io::{Error, Job, JobStore, Location, Result, StorageOptions, WriteMode};
 
 use crate::filter::{parse_constraint, parse_filter};
 use crate::options::{CopyOptions, ReadOptions};
@@ -127,7 +129,26 @@ impl TableTarget {
             resumes: options.load.resume,
             replace_where: options.replace_where.as_deref().map(replace_condition).transpose()?,
         };
+        self.warn_of_whole_overwrite(options);
         DeltaSink::create(&self.table, schema, &write)
+    }
+
+    /// Warns where the filter of the source names partitions of the table: an overwrite replaces the others, too.
+    fn warn_of_whole_overwrite(&self, options: &CopyOptions) {
+        let (WriteMode::Overwrite, None, Some(text)) = (options.mode, &options.replace_where, &options.read.filter)
+        else {
+            return;
+        };
+        // Whoever reads the source or writes to the table reports errors.
+        let (Ok(filter), Ok(snapshot)) = (parse_filter(text), self.table.snapshot(None)) else { return };
+        if !snapshot.partition_columns().is_empty() && check_replaced(&snapshot, &filter).is_ok() {
+            let place = self.table.location();
+            self.table.job().warn(&format!(
+                "{place}: the overwrite replaces the whole table: {WHERE} only filters the source; add {} to keep other \
+                 rows of the table",
+                REPLACE_WHERE.to(text.clone())
+            ));
+        }
     }
 }
 

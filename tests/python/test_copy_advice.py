@@ -1,0 +1,57 @@
+"""Warnings of copies into Delta tables that do another thing than one may expect."""
+
+from pathlib import Path
+
+import deltalake
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import ok
+
+ROWS = pa.table({"id": [1, 2, 3], "day": ["a", "a", "b"]})
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    pq.write_table(ROWS, tmp_path / "rows.parquet")
+    return tmp_path / "rows.parquet"
+
+
+def ids(folder: Path) -> list[int]:
+    found: list[int] = deltalake.DeltaTable(folder).to_pyarrow_table()["id"].to_pylist()
+    return sorted(found)
+
+
+@pytest.mark.parametrize("is_dry", [True, False])
+def test_an_overwrite_by_a_condition_of_partitions_says_that_all_is_replaced(
+    tmp_path: Path, source: Path, is_dry: bool
+) -> None:
+    table = tmp_path / "t"
+    ok("copy", source, f"delta:{table}", "--partition-by", "day")
+    more = ["--dry-run"] if is_dry else []
+    done = ok("copy", source, table, "--mode", "overwrite", "--where", "day = 'b'", *more)
+    assert done.err.count("the overwrite replaces the whole table") == 1
+    assert "--replace-where 'day = '\\''b'\\'''" in done.err
+    expected = duckdb.sql(f"SELECT id FROM '{source}'" + ("" if is_dry else " WHERE day = 'b'")).fetchall()
+    assert ids(table) == [row[0] for row in expected]
+    # As advised: no warning, and other partitions stay.
+    ok("copy", source, table, "--mode", "overwrite")
+    done = ok("copy", source, table, "--mode", "overwrite", "--where", "day = 'b'", "--replace-where", "day = 'b'")
+    assert "warning" not in done.err
+    assert ids(table) == [1, 2, 3]
+
+
+def test_other_overwrites_are_not_told_about_partitions(tmp_path: Path, source: Path) -> None:
+    divided, plain = tmp_path / "divided", tmp_path / "plain"
+    for arguments in (
+        ("copy", source, f"delta:{divided}", "--partition-by", "day", "--mode", "overwrite", "--where", "day = 'b'"),
+        ("copy", source, f"delta:{plain}"),
+        ("copy", source, divided, "--mode", "overwrite"),
+        ("copy", source, divided, "--mode", "append", "--where", "day = 'b'"),
+        ("copy", source, divided, "--mode", "overwrite", "--where", "id = 1"),
+        ("copy", source, divided, "--mode", "overwrite", "--where", "id = 1 and day = 'a'"),
+        ("copy", source, plain, "--mode", "overwrite", "--where", "day = 'b'"),
+        ("copy", source, tmp_path / "x.parquet", "--mode", "overwrite", "--where", "day = 'b'"),
+    ):
+        assert "warning" not in ok(*arguments).err, arguments
