@@ -1,5 +1,6 @@
 """Warnings of copies into Delta tables that do another thing than one may expect."""
 
+import warnings
 from pathlib import Path
 
 import deltalake
@@ -8,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import ok
+
+import lakerace as lr
 
 ROWS = pa.table({"id": [1, 2, 3], "day": ["a", "a", "b"]})
 
@@ -21,6 +24,38 @@ def source(tmp_path: Path) -> Path:
 def ids(folder: Path) -> list[int]:
     found: list[int] = deltalake.DeltaTable(folder).to_pyarrow_table()["id"].to_pylist()
     return sorted(found)
+
+
+def test_an_append_to_a_table_with_a_key_says_that_keys_are_not_checked(tmp_path: Path, source: Path) -> None:
+    table = tmp_path / "t"
+    ok("upsert", f"delta:{table}", source, "--key", "id")
+    for command in (["--dry-run"], []):
+        done = ok("copy", source, table, "--mode", "append", *command, "--json")
+        assert done.err.count("an append does not check the key of the table (id)") == 1
+        assert f"`lakerace upsert {table} SOURCE`" in done.err
+    # The rows are there twice, as they say.
+    assert ids(table) == [1, 1, 2, 2, 3, 3]
+    with pytest.warns(lr.LakeraceWarning, match=r"does not check the key.*Table\(.*\)\.upsert\(\)"):
+        lr.copy(ROWS, str(table), mode="append")
+    # Batches are commits of their own, and one append.
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lr.copy(source, str(table), mode="append", batch_rows=1)
+    assert [str(warning.message).count("does not check the key") for warning in caught] == [1]
+
+
+def test_other_writes_are_not_told_about_keys(tmp_path: Path, source: Path) -> None:
+    keyed, plain = tmp_path / "keyed", tmp_path / "plain"
+    ok("upsert", f"delta:{keyed}", source, "--key", "id")
+    ok("copy", source, f"delta:{plain}")
+    for arguments in (
+        ("upsert", keyed, source),
+        ("copy", source, keyed, "--mode", "overwrite"),
+        ("copy", source, plain, "--mode", "append"),
+        ("copy", source, f"delta:{tmp_path / 'new'}", "--mode", "append", "--table-property", "lakerace.primaryKey=id"),
+    ):
+        assert "warning" not in ok(*arguments).err, arguments
+    assert ids(keyed) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("is_dry", [True, False])

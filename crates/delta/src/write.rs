@@ -33,7 +33,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{Sink, WriteOptions, Written, warn_of_fixed_sizes};
-use lakerace_io::option::{ALTER, AT, HISTORY, MODE, RESUME, UNSET};
+use lakerace_io::option::{ALTER, AT, HISTORY, MODE, RESUME, UNSET, UPSERT};
 use lakerace_io::{Error, ErrorKind, Result, WriteMode};
 
 pub use self::evolve::{Evolve, may_widen};
@@ -120,6 +120,8 @@ struct CommitPart {
     made_nullable: Vec<String>,
     /// The table exists and keeps its rows and its schema: without rows, nothing changes.
     only_adds: bool,
+    /// The key of a table that exists.
+    key: Vec<String>,
 }
 
 impl DeltaSink {
@@ -128,6 +130,7 @@ impl DeltaSink {
         if matches!(write.mode, WriteMode::Upsert | WriteMode::Delete) {
             return Err(Error::internal("the sink of a Delta table can't find rows by a key"));
         }
+        let appends = write.mode == WriteMode::Append;
         let mut write = write.clone();
         let known = known_load(table, &write).map_err(|error| error.at(table.location()))?;
         let (counted, goes_on) = known;
@@ -138,6 +141,9 @@ impl DeltaSink {
             write.properties = BTreeMap::new();
         }
         let part = CommitPart::begin(table, schema, &write)?;
+        if appends && !part.key.is_empty() {
+            table.job().warn(&unchecked_key(table, &part.key));
+        }
         let acknowledged = if goes_on { counted.unwrap_or(0) } else { 0 };
         Ok(Box::new(Self {
             table: table.clone(),
@@ -207,6 +213,16 @@ fn unknown_load(mode: WriteMode) -> Error {
     ))
 }
 
+/// The warning of an append to a table with a key.
+fn unchecked_key(table: &Table, key: &[String]) -> String {
+    let (place, key) = (table.location(), key.join(", "));
+    let upsert = UPSERT.on(place);
+    format!(
+        "{place}: an append does not check the key of the table ({key}): a row whose key exists already is a duplicate; \
+         {upsert} replaces rows by key"
+    )
+}
+
 impl CommitPart {
     fn begin(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Self> {
         let named = |error: Error| error.at(table.location());
@@ -238,7 +254,8 @@ impl CommitPart {
         let options = limited(&write.options, schema.fields().len(), by_key.is_some()).map_err(named)?;
         let files = DataFiles::new(table, schema, &targets, state, &options).map_err(named)?;
         let files = files.checked_by(commit.row_checks(schema, &targets).map_err(named)?);
-        Ok(Self { files, by_key, commit, made_nullable, only_adds })
+        let key = if is_there { key } else { Vec::new() };
+        Ok(Self { files, by_key, commit, made_nullable, only_adds, key })
     }
 
     fn end(self, load: Option<LoadRows>) -> Result<Written> {

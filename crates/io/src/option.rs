@@ -23,7 +23,7 @@ use std::fmt;
 
 pub use choice::{Choice, parse_choice};
 pub use door::Door;
-pub use jobs::{ALL_JOBS, ALTER, COMPACT, COPY, HISTORY, JobCall, JobDefinition, SQL, TPCH, VERIFY_TABLE};
+pub use jobs::{ALL_JOBS, ALTER, COMPACT, COPY, HISTORY, JobCall, JobDefinition, SQL, TPCH, UPSERT, VERIFY_TABLE};
 pub use mark::{Mention, mentions};
 pub use table::*;
 

@@ -25,11 +25,13 @@ pub static HISTORY: JobDefinition = JobDefinition { name: "history", arguments: 
 pub static SQL: JobDefinition = JobDefinition { name: "sql", arguments: "QUERY", python: "sql" };
 /// Generates the tables of TPC-H.
 pub static TPCH: JobDefinition = JobDefinition { name: "tpch", arguments: "", python: "tpch" };
+/// Inserts rows into a table, or replaces rows with the same key.
+pub static UPSERT: JobDefinition = JobDefinition { name: "upsert", arguments: "TABLE SOURCE", python: "Table.upsert" };
 /// Checks a table.
 pub static VERIFY_TABLE: JobDefinition = JobDefinition { name: "verify", arguments: "TABLE", python: "Table.verify" };
 
 /// All jobs that texts name.
-pub static ALL_JOBS: &[&JobDefinition] = &[&ALTER, &COMPACT, &COPY, &HISTORY, &SQL, &TPCH, &VERIFY_TABLE];
+pub static ALL_JOBS: &[&JobDefinition] = &[&ALTER, &COMPACT, &COPY, &HISTORY, &SQL, &TPCH, &UPSERT, &VERIFY_TABLE];
 
 impl JobDefinition {
     /// The job with options: `ALTER.with([UNSET.to("delta.appendOnly")])`.
