@@ -523,3 +523,29 @@ def test_a_file_whose_name_begins_as_a_connection_is_told_how_to_be_named(tmp_pa
         check=True,
     )
     assert advised.stdout.strip() == "1"
+
+
+def test_quiet_and_verbose_are_opposites_in_the_order_of_precedence(tmp_path: Path, parquet: Path) -> None:
+    def output(*options: str, file: str = "", **variables: str) -> tuple[bool, bool]:
+        """Whether the summary is printed, and the log."""
+        env = {**written(tmp_path / "c.toml", f"[defaults]\n{file}\n"), **variables}
+        done = ok("scan", parquet, "--count", *options, env=env)
+        return "counted 1,000 rows" in done.err, " report " in done.err
+
+    assert output() == (True, False)
+    assert output("-q") == (False, False)
+    assert output("-v") == (True, True)
+    assert output("-q", "-v") == (False, True)
+    # The command line comes before variables, and these before the file.
+    assert output("-q", file="verbose = 1") == (False, False)
+    assert output("-q", LAKERACE_VERBOSE="2") == (False, False)
+    assert output("-v", file="quiet = true") == (True, True)
+    assert output("-vv", LAKERACE_QUIET="true") == (True, True)
+    assert output(file="quiet = true", LAKERACE_VERBOSE="1") == (True, True)
+    assert output(file="verbose = 1", LAKERACE_QUIET="true") == (False, False)
+    assert output(file="quiet = true\nverbose = 1") == (False, True)
+    assert output(LAKERACE_QUIET="true", LAKERACE_VERBOSE="1") == (False, True)
+    # What is off opposes nothing.
+    assert output("-q", file="verbose = 0") == (False, False)
+    assert output(file="quiet = true\nverbose = false") == (False, False)
+    assert output("-q", LAKERACE_LOG="info") == (False, True)

@@ -84,7 +84,8 @@ pub(crate) struct GlobalOptions {
     /// Print one JSON object on stdout: rows, bytes, requests, seconds, memory, dollars, or the error.
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Do not print the progress bar, the summary and notes; warnings and errors are still printed.
+    /// Do not print the progress bar, the summary and notes; warnings and errors are still printed, and with -v the log. The
+    /// default of verbose does not apply then, nor that of quiet with -v.
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// The configuration file: connections, whose locations are @NAME/…, and defaults of options. Default: LAKERACE_CONFIG, else

@@ -3,6 +3,7 @@
 //! A default applies where a command takes its option, and is left out where the same option, given in the command line,
 //! would be refused for the places of the command.
 
+use std::cmp::Ordering;
 use std::ffi::OsString;
 
 use clap::parser::ValueSource;
@@ -62,6 +63,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<(Cli, Vec<OptionDefault>), Pars
     let active = config::active()?;
     let mut defaults = all(active.as_deref())?;
     let leaf = leaf_of(&matches);
+    leave_out_opposites(&mut defaults, leaf);
     defaults.retain(|default| applies(default.option, &cli.command, leaf));
     if defaults.is_empty() {
         return Ok((cli, defaults));
@@ -113,7 +115,7 @@ pub(crate) fn with_origins(error: Error, defaults: &[OptionDefault]) -> Error {
 pub(crate) fn all(config: Option<&ConfigFile>) -> Result<Vec<OptionDefault>> {
     let mut defaults = Vec::new();
     for option in WITH_DEFAULTS {
-        let variable = format!("{VARIABLE}{}", option.id.to_ascii_uppercase());
+        let variable = variable_of(option);
         if let Some(value) = std::env::var_os(&variable).filter(|value| !value.is_empty()) {
             let value =
                 value.into_string().map_err(|_| Error::usage(format!("the variable {variable} is not valid UTF-8")))?;
@@ -135,6 +137,11 @@ pub(crate) fn all(config: Option<&ConfigFile>) -> Result<Vec<OptionDefault>> {
         defaults.iter().try_for_each(|default| check(default, &arguments_of(default.option, &command)))?;
     }
     Ok(defaults)
+}
+
+/// The variable that gives the default of an option.
+fn variable_of(option: &OptionDefinition) -> String {
+    format!("{VARIABLE}{}", option.id.to_ascii_uppercase())
 }
 
 /// The value of an option of the command line, of which some count how often they are given: true is once.
@@ -199,12 +206,35 @@ fn leaf_of(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, inner)| leaf_of(inner))
 }
 
+/// Returns true if an argument is in the command line.
+fn is_in_command_line(leaf: &ArgMatches, id: &str) -> bool {
+    let is_known = leaf.ids().any(|known| known.as_str() == id);
+    is_known && leaf.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+/// Leaves out the default of quiet where verbose is set with precedence, and the reverse.
+fn leave_out_opposites(defaults: &mut Vec<OptionDefault>, leaf: &ArgMatches) {
+    let precedence = |option: &OptionDefinition| {
+        if is_in_command_line(leaf, option.flag.unwrap_or(option.id)) {
+            return Some(2);
+        }
+        let is_set = |default: &&OptionDefault| {
+            default.option.id == option.id && !matches!(default.value.as_str(), "0" | "false")
+        };
+        defaults.iter().find(is_set).map(|default| u8::from(default.origin == variable_of(option)))
+    };
+    let (Some(quiet), Some(verbose)) = (precedence(&QUIET), precedence(&VERBOSE)) else { return };
+    let weaker = match quiet.cmp(&verbose) {
+        Ordering::Less => &QUIET,
+        Ordering::Equal => return,
+        Ordering::Greater => &VERBOSE,
+    };
+    defaults.retain(|default| default.option.id != weaker.id);
+}
+
 /// Returns true if a default may apply to a command: its option is not given, and means something there.
 fn applies(option: &OptionDefinition, command: &Command, leaf: &ArgMatches) -> bool {
-    let is_given = |id: &str| {
-        let is_known = leaf.ids().any(|known| known.as_str() == id);
-        is_known && leaf.value_source(id) == Some(ValueSource::CommandLine)
-    };
+    let is_given = |id: &str| is_in_command_line(leaf, id);
     if is_given(option.flag.unwrap_or(option.id)) {
         return false;
     }
