@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import queue
 import re
 import tempfile
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -42,8 +45,25 @@ _WAITING_BATCHES = 2
 _LOOK_SECONDS = 0.1
 
 
-#: Databases of the process that this one was forked from.
-_FORKED: list[tuple[int, duckdb.DuckDBPyConnection]] = []
+#: Databases that may have been started.
+_DATABASES: weakref.WeakSet[QueryDatabase] = weakref.WeakSet()
+#: Connections in use, by their ids.
+_OPEN: dict[int, duckdb.DuckDBPyConnection] = {}
+
+
+def _leave_to_parent() -> None:
+    """In a forked process: a database does not work there, and closing it crashes, as its threads are in the other process.
+    So it is never freed."""
+    for database in _DATABASES:
+        if database.started is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(database.started))
+            database.started = None
+    for connection in _OPEN.values():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+    _OPEN.clear()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 class QueryDatabase:
@@ -52,18 +72,15 @@ class QueryDatabase:
     def __init__(self, limits: Mapping[str, Any]) -> None:
         self._limits = limits
         self._lock = threading.Lock()
-        self._started: tuple[int, duckdb.DuckDBPyConnection] | None = None
+        self.started: duckdb.DuckDBPyConnection | None = None
+        _DATABASES.add(self)
 
     def connected(self) -> duckdb.DuckDBPyConnection:
         """A new connection. The first one starts the database, which takes longer than a small query."""
         with self._lock:
-            # A database does not work in a forked process, nor can it be closed there: its threads are in the other one.
-            if self._started is not None and self._started[0] != os.getpid():
-                _FORKED.append(self._started)
-                self._started = None
-            if self._started is None:
-                self._started = (os.getpid(), self._start())
-            connection = self._started[1].cursor()
+            if self.started is None:
+                self.started = self._start()
+            connection = self.started.cursor()
         connection.execute("SET TimeZone = 'UTC'")
         # duckdb draws on standard output.
         connection.execute("SET enable_progress_bar = false")
@@ -72,7 +89,7 @@ class QueryDatabase:
     def discard(self) -> None:
         """The next connection is one of a new database: an internal error of duckdb makes the whole of one useless."""
         with self._lock:
-            self._started = None
+            self.started = None
 
     def _start(self) -> duckdb.DuckDBPyConnection:
         # What is read goes through lakerace: duckdb opens no files, and finds no variables of Python.
@@ -126,6 +143,7 @@ class QueryRun:
         self.state = state
         self._batches: queue.Queue[pyarrow.RecordBatch | BaseException | None] = queue.Queue(_WAITING_BATCHES)
         self._is_stopped = threading.Event()
+        self._process = os.getpid()
 
     def batches(self) -> Iterator[pyarrow.RecordBatch]:
         """The rows batch by batch.
@@ -143,9 +161,10 @@ class QueryRun:
                 self._job.cancel()
                 raise
             finally:
-                self._is_stopped.set()
-                connection.interrupt()
-                thread.join()
+                if not self._is_inherited():
+                    self._is_stopped.set()
+                    connection.interrupt()
+                    thread.join()
 
     def schema(self) -> pyarrow.Schema:
         """The columns of the rows."""
@@ -164,7 +183,22 @@ class QueryRun:
                 raise raised(error, self.state) from error
             return "\n".join(str(row[1]) for row in rows)
 
-    def _connected(self) -> duckdb.DuckDBPyConnection:
+    def _is_inherited(self) -> bool:
+        """Whether the process that this one was forked from has begun the run."""
+        return self._process != os.getpid()
+
+    @contextmanager
+    def _connected(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        connection = self._connection()
+        _OPEN[id(connection)] = connection
+        try:
+            yield connection
+        finally:
+            if not self._is_inherited():
+                del _OPEN[id(connection)]
+                connection.close()
+
+    def _connection(self) -> duckdb.DuckDBPyConnection:
         connection = self._database.connected()
         try:
             for name, table in self._tables.items():
@@ -204,6 +238,9 @@ class QueryRun:
         return False
 
     def _next(self) -> pyarrow.RecordBatch | None:
+        if self._is_inherited():
+            message = "another process has begun this query, and was forked since then"
+            raise told(UsageError, message, advice="run the query again in this process")
         while True:
             try:
                 item = self._batches.get(timeout=_LOOK_SECONDS)

@@ -70,31 +70,78 @@ def test_a_child_works(place: Path, child: str, rows: int) -> None:
     assert deltalake.DeltaTable(place).to_pyarrow_table().num_rows == rows
 
 
+#: More rows than wait for a consumer.
+ROWS = 1_000_000
+
 HALF_READ = """
 import os, sys
 import lakerace as lr
 import pyarrow as pa
 
-stream = pa.RecordBatchReader.from_stream(lr.scan(sys.argv[1], batch_rows=1))
-assert next(stream).num_rows == 1
+place = sys.argv[1]
+def count(item):
+    return item.num_rows if isinstance(item, pa.RecordBatch) else 1
+
+stream = iter({stream})
+first = count(next(stream))
 child = os.fork()
 if child == 0:
     try:
-        print(sum(batch.num_rows for batch in stream), flush=True)
-    except BaseException as error:
+        print(sum(count(item) for item in stream), flush=True)
+    except lr.UsageError as error:
+        print(error, flush=True)
+    except pa.ArrowInvalid as error:
         print(error, flush=True)
     del stream
-    os._exit(0)
+    sys.exit(0)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-print(1 + sum(batch.num_rows for batch in stream))
+print(first + sum(count(item) for item in stream))
 """
 
 
-def test_a_half_read_stream_is_an_error_in_a_child(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"id": range(1000)}), tmp_path / "rows.parquet")
-    program = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", HALF_READ, str(tmp_path / "rows.parquet")]
+@pytest.mark.parametrize(
+    "stream",
+    [
+        "pa.RecordBatchReader.from_stream(lr.scan(place, batch_rows=1000))",
+        "lr.scan(place, batch_rows=1000).batches()",
+        "lr.scan(place, batch_rows=1000).rows()",
+        "lr.scan(place, batch_rows=1000).rows(named=True)",
+        "lr.sql(f\"SELECT id FROM '{place}'\").rows()",
+    ],
+)
+def test_what_is_half_read_is_an_error_in_a_child(tmp_path: Path, stream: str) -> None:
+    pq.write_table(pa.table({"id": range(ROWS)}), tmp_path / "rows.parquet")
+    half_read = HALF_READ.replace("{stream}", stream)
+    program = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", half_read, str(tmp_path / "rows.parquet")]
     done = subprocess.run(program, check=True, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
     of_child, of_parent = done.stdout.splitlines()
-    assert "another process has begun to read this stream" in of_child
-    assert "scan again" in of_child
-    assert of_parent == "1000"
+    assert "another process has begun" in of_child
+    assert "again in this process" in of_child
+    assert of_parent == str(ROWS)
+
+
+DROPPED = """
+import gc, os, sys
+import lakerace as lr
+
+kept = lr.sql(f"SELECT max(id) FROM '{sys.argv[1]}'")
+assert list(kept) == [(999,)]
+half = lr.sql(f"SELECT id FROM '{sys.argv[1]}'").batches()
+next(half)
+child = os.fork()
+if child == 0:
+    del kept, half
+    gc.collect()
+    sys.exit(0)
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+assert list(kept) == [(999,)]
+assert sum(batch.num_rows for batch in half) == 0
+sys.exit(code)
+"""
+
+
+def test_a_child_drops_queries_of_its_parent(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": range(1000)}), tmp_path / "rows.parquet")
+    program = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", DROPPED, str(tmp_path / "rows.parquet")]
+    done = subprocess.run(program, check=False, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr

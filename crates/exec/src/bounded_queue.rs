@@ -81,9 +81,10 @@ impl<T> QueueReceiver<T> {
     /// Waits for the next item; `None` after the last one, once the sender is gone.
     ///
     /// # Errors
-    /// `Cancelled`.
+    /// `Cancelled`; `Forked`.
     pub fn receive(&self) -> Result<Option<T>, Interruption> {
         let Self(shared) = self;
+        shared.state.check_process()?;
         let mut state = shared.state.lock();
         loop {
             shared.cancel.check()?;
@@ -104,6 +105,9 @@ impl<T> QueueReceiver<T> {
     pub fn wait_within(&self, time: Duration) -> bool {
         let Self(shared) = self;
         let begin = Instant::now();
+        if shared.state.check_process().is_err() {
+            return true;
+        }
         let mut state = shared.state.lock();
         loop {
             if !state.waiting.is_empty() || !state.has_sender || shared.cancel.is_cancelled() {
@@ -120,6 +124,9 @@ impl<T> QueueReceiver<T> {
 
 impl<T> Drop for QueueReceiver<T> {
     fn drop(&mut self) {
+        if self.0.state.check_process().is_err() {
+            return;
+        }
         let mut state = self.0.state.lock();
         state.has_receiver = false;
         // Dropping an item may take long, or lock: nothing is dropped under the lock.

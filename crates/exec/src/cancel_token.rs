@@ -43,6 +43,8 @@ pub enum Interruption {
     Cancelled,
     /// The other side has gone, or a thread ended without its outcome.
     Ended,
+    /// Another process has begun the work, and was forked since then.
+    Forked,
     /// A call panicked with this payload.
     Panicked(Box<dyn Any + Send>),
 }
@@ -52,6 +54,7 @@ impl fmt::Display for Interruption {
         f.write_str(match self {
             Self::Cancelled => "cancelled",
             Self::Ended => "a worker thread ended early",
+            Self::Forked => "another process has begun this work, and was forked since then",
             Self::Panicked(_) => "a worker thread panicked",
         })
     }

@@ -7,16 +7,32 @@ use crate::cancel_token::{CancelToken, Interruption};
 use crate::lock::{CANCEL_POLL, lock, wait, wait_briefly};
 
 /// A value that threads change, and wait for others to change.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct WatchedValue<T> {
     value: Mutex<T>,
     changed: Condvar,
+    /// The process whose threads change it.
+    process: u32,
+}
+
+impl<T: Default> Default for WatchedValue<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
 }
 
 impl<T> WatchedValue<T> {
     /// A value that no thread waits for yet.
-    pub const fn new(value: T) -> Self {
-        Self { value: Mutex::new(value), changed: Condvar::new() }
+    pub fn new(value: T) -> Self {
+        Self { value: Mutex::new(value), changed: Condvar::new(), process: std::process::id() }
+    }
+
+    /// Fails in a process that was forked since the value was made: no thread would change it, or release its lock.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn check_process(&self) -> Result<(), Interruption> {
+        if self.process == std::process::id() { Ok(()) } else { Err(Interruption::Forked) }
     }
 
     /// Locks the value. A thread that changes it notifies the others by [`Self::notify_all`].
@@ -62,12 +78,13 @@ impl<T> WatchedValue<T> {
     /// Waits until `is_over` returns true, and returns the lock.
     ///
     /// # Errors
-    /// Those of `is_over`; `Cancelled`.
+    /// Those of `is_over`; `Cancelled`; `Forked`.
     pub fn wait_until<E: From<Interruption>>(
         &self,
         cancel: &impl AsRef<CancelToken>,
         mut is_over: impl FnMut(&T) -> Result<bool, E>,
     ) -> Result<MutexGuard<'_, T>, E> {
+        self.check_process()?;
         let mut value = self.lock();
         while !is_over(&value)? {
             cancel.as_ref().check()?;

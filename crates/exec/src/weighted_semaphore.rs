@@ -21,7 +21,7 @@ pub struct SemaphorePermit<S: Deref<Target = WeightedSemaphore> = &'static Weigh
 
 impl WeightedSemaphore {
     /// A semaphore that nothing is taken of yet.
-    pub const fn new(limit: u64) -> Self {
+    pub fn new(limit: u64) -> Self {
         Self { limit, used: WatchedValue::new(0) }
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
+use lakerace_exec::Interruption;
 use lakerace_io::{PathProfile, Result, Wanted};
 use serde::{Deserialize, Serialize};
 
@@ -73,17 +74,26 @@ pub struct Extremes {
     pub max: Option<Value>,
 }
 
-/// A stream of batches, pulled by a blocking `next`. After an error it ends. Dropped, it stops its threads.
+/// A stream of batches, pulled by a blocking `next`. After an error it ends. Dropped, it stops its threads. In a process that is forked
+/// from its own, it has one error.
 pub struct Batches {
     schema: SchemaRef,
-    iterator: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>,
+    /// `None` only while it is dropped.
+    iterator: Option<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>>,
     failed: bool,
+    /// The process whose threads make the batches.
+    process: u32,
 }
 
 impl Batches {
     /// A stream of batches with this schema.
     pub fn new(schema: SchemaRef, iterator: impl Iterator<Item = Result<RecordBatch>> + Send + 'static) -> Self {
-        Self { schema, iterator: Box::new(iterator), failed: false }
+        Self { schema, iterator: Some(Box::new(iterator)), failed: false, process: std::process::id() }
+    }
+
+    /// Returns true in a process that was forked since the stream was made.
+    fn is_inherited(&self) -> bool {
+        self.process != std::process::id()
     }
 
     /// The schema of every batch.
@@ -99,9 +109,22 @@ impl Iterator for Batches {
         if self.failed {
             return None;
         }
-        let next = self.iterator.next();
+        if self.is_inherited() {
+            self.failed = true;
+            return Some(Err(Interruption::Forked.into()));
+        }
+        let next = self.iterator.as_mut()?.next();
         self.failed = matches!(next, Some(Err(_)));
         next
+    }
+}
+
+impl Drop for Batches {
+    fn drop(&mut self) {
+        // Threads of the other process may have had its locks at the fork.
+        if self.is_inherited() {
+            std::mem::forget(self.iterator.take());
+        }
     }
 }
 

@@ -82,6 +82,7 @@ impl From<Interruption> for Error {
         match interruption {
             Interruption::Cancelled => Self::cancelled(),
             Interruption::Ended => Self::internal(interruption.to_string()),
+            Interruption::Forked => Self::usage(interruption.to_string()).advice("begin again in this process"),
             Interruption::Panicked(payload) => panicked(&*payload),
         }
     }

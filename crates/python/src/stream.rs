@@ -118,8 +118,6 @@ struct ThreadedReader {
     caller: Option<CallerLine>,
     /// The thread that asked for the stream: if it is Python's main thread, it hears Ctrl-C.
     owner: ThreadId,
-    /// The process that has the reading thread.
-    process: u32,
     signals_checked: Instant,
     /// True if a consumer of whom nothing is known pulls, so that a signal's exception can't be raised from here.
     is_handed_over: bool,
@@ -155,7 +153,6 @@ impl ThreadedReader {
             failure,
             caller: None,
             owner: std::thread::current().id(),
-            process: std::process::id(),
             signals_checked: Instant::now(),
             is_handed_over: false,
         })
@@ -167,10 +164,6 @@ impl ThreadedReader {
 
     /// The next batch. On the owner's thread it looks for signals while it waits.
     fn wait(&mut self) -> Option<Result<RecordBatch>> {
-        if self.process != std::process::id() {
-            let error = Error::usage("another process has begun to read this stream, and was forked since then");
-            return self.keep(Some(Err(error.advice("scan again in this process"))));
-        }
         if std::thread::current().id() != self.owner {
             return self.keep(self.batches.take().transpose());
         }

@@ -22,7 +22,7 @@ impl From<Interruption> for TestError {
     fn from(interruption: Interruption) -> Self {
         match interruption {
             Interruption::Cancelled => Self::Cancelled,
-            Interruption::Ended => Self::Ended,
+            Interruption::Ended | Interruption::Forked => Self::Ended,
             Interruption::Panicked(_) => Self::Panicked,
         }
     }

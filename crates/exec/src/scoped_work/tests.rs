@@ -17,7 +17,7 @@ impl From<Interruption> for Failure {
     fn from(interruption: Interruption) -> Self {
         match interruption {
             Interruption::Cancelled => Self("cancelled"),
-            Interruption::Ended => Self("ended"),
+            Interruption::Ended | Interruption::Forked => Self("ended"),
             Interruption::Panicked(_) => Self("panicked"),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{SemaphorePermit, WeightedSemaphore};
 use crate::schedule::run_scheduled;
-use crate::{CancelToken, Interruption, WorkerThreads};
+use crate::{CancelToken, Interruption, ProcessLocal, WorkerThreads};
 
 fn acquire(semaphore: &Arc<WeightedSemaphore>, weight: u64) -> SemaphorePermit<Arc<WeightedSemaphore>> {
     SemaphorePermit::acquire::<Interruption>(Arc::clone(semaphore), weight, &CancelToken::default()).unwrap()
@@ -32,12 +32,12 @@ fn holders_weigh_no_more_than_the_limit_unless_one_is_alone() {
 
 #[test]
 fn a_permit_is_refused_where_there_is_no_room_and_given_back() {
-    static HOLDERS: WeightedSemaphore = WeightedSemaphore::new(2);
-    let first = SemaphorePermit::try_acquire(&HOLDERS, 1).unwrap();
-    let _second = SemaphorePermit::try_acquire(&HOLDERS, 1).unwrap();
-    assert!(SemaphorePermit::try_acquire(&HOLDERS, 1).is_none());
+    static HOLDERS: ProcessLocal<WeightedSemaphore> = ProcessLocal::new(|| WeightedSemaphore::new(2));
+    let first = SemaphorePermit::try_acquire(&*HOLDERS, 1).unwrap();
+    let _second = SemaphorePermit::try_acquire(&*HOLDERS, 1).unwrap();
+    assert!(SemaphorePermit::try_acquire(&*HOLDERS, 1).is_none());
     drop(first);
-    assert!(SemaphorePermit::try_acquire(&HOLDERS, 1).is_some());
+    assert!(SemaphorePermit::try_acquire(&*HOLDERS, 1).is_some());
     assert_eq!(HOLDERS.used(), 1);
 }
 
