@@ -460,3 +460,26 @@ def test_a_lost_entry_is_damage_and_a_cleaned_up_one_is_not(tmp_path: Path, lost
         assert "read version 8" in done.error["advice"]
     assert ok("scan", folder, "--at", "8", "--count").out.strip() == "9"
     assert ok("scan", folder, "--count").out.strip() == "10"
+
+
+def test_tables_within_tables_stay(tmp_path: Path) -> None:
+    outer, inner = tmp_path / "outer", tmp_path / "outer" / "inner"
+    for place in (outer, inner):
+        deltalake.write_deltalake(place, pa.table({"id": [1, 2, 3]}))
+    for file in inner.rglob("*.parquet"):
+        os.utime(file, (0, 0))
+    lr.Table(outer).vacuum(retain="0 s", allow_short_retention=True)
+    assert deltalake.DeltaTable(inner).to_pyarrow_table().num_rows == 3
+    # Nothing is written where the next vacuum would remove it.
+    rows = pa.table({"id": [4]})
+    for target in (
+        f"delta:{outer / 'new'}",
+        outer / "export.parquet",
+        f"{outer / 'folder'}/",
+        f"delta:{outer / 'p=1'}",
+    ):
+        with pytest.raises(lr.ConflictError, match="in the folder of the Delta table"):
+            lr.copy(rows, target, output_format=None if str(target).startswith("delta:") else "parquet")
+    lr.copy(rows, outer / "_exports" / "x.parquet")
+    lr.copy(rows, inner, mode="append")
+    assert deltalake.DeltaTable(inner).to_pyarrow_table().num_rows == 4

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import deltalake
 import duckdb
 import polars as pl
 import pyarrow as pa
@@ -310,6 +311,26 @@ def test_lists_on_s3(s3: S3, files: Path) -> None:
         lr.scan([s3.url("list/a.csv"), "s3://other-bucket/a.csv"], storage_options=s3.options)
     lr.copy([s3.url("list/b.csv"), s3.url("list/a.csv")], files / "back.parquet", storage_options=s3.options)
     assert pq.read_table(files / "back.parquet")["id"].to_pylist() == [3, 4, 5, 0, 1, 2]
+
+
+def test_files_of_a_delta_table_are_not_listed(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1, 2, 3, 4], "p": [1, 1, 2, 2]})
+    deltalake.write_deltalake(tmp_path / "plain", rows)
+    deltalake.write_deltalake(tmp_path / "parts", rows, partition_by=["p"])
+    for table in (tmp_path / "plain", tmp_path / "parts"):
+        deltalake.write_deltalake(table, rows, mode="append")
+        deltalake.DeltaTable(table).delete("id = 1")
+        files: Any = sorted(table.rglob("*.parquet"))
+        with pytest.raises(lr.UsageError, match=r"belong to the Delta table .*read the table"):
+            lr.scan(files)
+        assert run("copy", *files, tmp_path / "out.parquet").code == 2
+        assert not (tmp_path / "out.parquet").exists()
+        # One file may be looked at, and the format says that the files themselves are meant.
+        assert lr.scan(files[:1]).count() == pq.read_metadata(files[0]).num_rows
+        stored = sum(pq.read_metadata(file).num_rows for file in files)
+        assert (
+            lr.scan(files, format="parquet").count() == stored > deltalake.DeltaTable(table).to_pyarrow_table().num_rows
+        )
 
 
 def test_jobs_of_one_location_say_so(files: Path) -> None:

@@ -1,7 +1,7 @@
 //! From a location to the files after it.
 
 mod listed;
-mod tables_on_the_way;
+pub(crate) mod tables_on_the_way;
 
 use std::collections::HashSet;
 use std::io::ErrorKind as Io;

@@ -20,6 +20,7 @@ use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Output, R
 use crate::column_item::ColumnItem;
 use crate::database::{DatabaseTarget, shown};
 use crate::delta::{self, TableTarget};
+use crate::files::tables_on_the_way::check_target;
 use crate::files::unknown_target_format;
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::options::{CopyOptions, ReadOptions};
@@ -96,7 +97,14 @@ impl CopyTarget {
 
     fn find(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
         match LocationKind::classify(target) {
-            LocationKind::Table { folder } => TableTarget::new(&parse_path(folder)?, options, job).map(Self::Table),
+            LocationKind::Table { folder } => {
+                let location = parse_path(folder)?;
+                let (store, path) = location.open(&options.read.storage, job)?;
+                if !delta::is_local_table(&store, &path) {
+                    check_target(&store, &path)?;
+                }
+                TableTarget::new(&location, options, job).map(Self::Table)
+            }
             LocationKind::Tpch => Err(tpch::refused_target(target)),
             LocationKind::Database(system) => {
                 refuse_table_options(system.name, options)?;
@@ -128,6 +136,7 @@ impl CopyTarget {
         if kind == FolderKind::Table {
             return TableTarget::new(&location, options, job).map(Self::Table);
         }
+        check_target(&store, &path)?;
         // Files have folders for the values of columns, too.
         refuse_table_options(location.as_str(), &CopyOptions { partition_by: Vec::new(), ..options.clone() })?;
         FileTarget::resolve(target, kind != FolderKind::Absent, options, job).map(Self::Files)

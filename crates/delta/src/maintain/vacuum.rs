@@ -15,7 +15,7 @@
 //!
 //! All other files below the table's folder are removed.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arrow::array::{Array, ArrayRef, AsArray, StructArray};
@@ -127,8 +127,19 @@ pub(crate) fn found(snapshot: &Snapshot) -> Result<Vec<ObjectInfo>> {
         below.split('/').all(|part| !part.starts_with(HIDDEN) || partitions.iter().any(|name| part.starts_with(name)))
     };
     let listed = table.store().list(root).map_err(|error| error.at(table.location()))?;
+    let nested = nested_tables(&listed, root.as_ref());
+    let is_own = |info: &ObjectInfo| !nested.iter().any(|table| info.path.as_ref().starts_with(table));
     let orphaned_files = table.store().orphaned_files(root).map_err(|error| error.at(table.location()))?;
-    Ok(listed.into_iter().filter(is_data).chain(orphaned_files).collect())
+    Ok(listed.iter().filter(|info| is_data(info) && is_own(info)).cloned().chain(orphaned_files).collect())
+}
+
+/// The folders of other tables below a table's folder, with a slash at their ends.
+fn nested_tables(listed: &[ObjectInfo], root: &str) -> BTreeSet<String> {
+    let log_of = |info: &ObjectInfo| {
+        let end = info.path.as_ref().find("/_delta_log/").filter(|end| *end > root.len())?;
+        Some(info.path.as_ref()[..=end].to_owned())
+    };
+    listed.iter().filter_map(log_of).collect()
 }
 
 /// The prefixes of partition folders that look hidden.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use lakerace_io::{Error, ErrorKind, Job, Location, Object, Pipe, Result};
 
+use super::tables_on_the_way::TablesOnTheWay;
 use super::{FileSource, FoundLocation, different_formats, find_named, is_pattern, missing, single};
 use crate::database::shown;
 use crate::options::ReadOptions;
@@ -48,12 +49,12 @@ impl ListedLocations {
 
     /// Finds the files. A name with a known ending in an object store is believed to be that of a file.
     pub(crate) fn find(&self, options: &ReadOptions, job: &Job) -> Result<FileSource> {
-        self.joined(|location| find_named(location, options, job))
+        self.joined(options, |location| find_named(location, options, job))
     }
 
     /// Finds the files like [`Self::find`], and asks the store for each.
     pub(crate) fn find_asking(&self, options: &ReadOptions, job: &Job) -> Result<FileSource> {
-        self.joined(|location| match find_named(location, options, job)? {
+        self.joined(options, |location| match find_named(location, options, job)? {
             FoundLocation::Files(files) if files.objects.iter().all(|object| object.size_bytes.is_none()) => {
                 asked(location, files, options, job)
             }
@@ -61,7 +62,7 @@ impl ListedLocations {
         })
     }
 
-    fn joined(&self, find: impl Fn(&Location) -> Result<FoundLocation>) -> Result<FileSource> {
+    fn joined(&self, options: &ReadOptions, find: impl Fn(&Location) -> Result<FoundLocation>) -> Result<FileSource> {
         let mut all: Option<FileSource> = None;
         let mut urls = HashSet::new();
         for location in &self.0 {
@@ -86,7 +87,11 @@ impl ListedLocations {
                 }
             }
         }
-        all.ok_or_else(|| Error::usage("the list of locations is empty").advice("name at least one file or folder"))
+        let empty = || Error::usage("the list of locations is empty").advice("name at least one file or folder");
+        let all = all.ok_or_else(empty)?;
+        TablesOnTheWay::check_list(&all, options)
+            .map_err(|error| error.at(self.0.first().map_or("", Location::as_str)))?;
+        Ok(all)
     }
 }
 
