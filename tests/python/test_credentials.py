@@ -213,7 +213,10 @@ def test_keys_need_no_file_that_can_not_be_read(s3: S3, home: Path) -> None:
         (
             "s3://b/x",
             {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"},
-            {"aws_container_credentials_full_uri": "http://127.0.0.1:1/credentials"},
+            {
+                "aws_container_credentials_full_uri": "http://127.0.0.1:1/credentials",
+                "aws_container_authorization_token_file": "/nowhere",
+            },
             "the container's credentials",
         ),
         (
@@ -246,3 +249,17 @@ def test_options_that_say_who_asks_win(
     assert found.json["credentials"] == source, found.err
     # Neither the store nor a service that gives credentials is there.
     assert found.code in (4, 8)
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "aws_container_authorization_token_file"),
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", "aws_role_arn"),
+    ],
+)
+def test_half_a_source_of_credentials_is_an_error(tmp_path: Path, given: str, missing: str) -> None:
+    """The credentials of the machine would take its place."""
+    env = {"HOME": str(tmp_path), given: "http://127.0.0.1:1/x", "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
+    done = run("scan", "s3://b/x.csv", "--json", env={**env, "AWS_ALLOW_HTTP": "true", "AWS_ACCESS_KEY_ID": ""})
+    assert (done.code, missing in done.error["message"]) == (2, True), done.err

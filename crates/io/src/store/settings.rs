@@ -54,6 +54,10 @@ impl StoreSettings {
             let Some(name) = name.to_str().filter(|name| (kind.is_variable)(name)) else { continue };
             // Variables that only other tools know (AWS_PAGER, …) are not for us.
             let Some(setting) = setting_of(kind, name) else { continue };
+            // Amazon's and Google's own tools take an empty variable for none.
+            if value.is_empty() {
+                continue;
+            }
             // A setting that an option replaces is ignored, as are other credentials.
             if is_identity_given && kind.is_identity(name) {
                 continue;

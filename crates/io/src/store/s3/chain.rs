@@ -1,6 +1,6 @@
 //! The sources of S3's credentials, in the order of Amazon's own tools.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::error::no_credentials;
 use crate::store::foreign_options::{TranslatedOptions, is_same_option};
 use crate::store::settings::{SettingsDraft, StoreSettings};
@@ -98,6 +98,12 @@ pub(super) fn credentials(settings: &StoreSettings, has_endpoint: bool) -> Resul
         () if given("aws_web_identity_token_file") && given("aws_role_arn") => {
             "web identity (aws_web_identity_token_file)".to_owned()
         }
+        () if given("aws_web_identity_token_file") => {
+            return Err(lacks("aws_web_identity_token_file", "aws_role_arn"));
+        }
+        () if given("aws_container_credentials_full_uri") && !given("aws_container_authorization_token_file") => {
+            return Err(lacks("aws_container_credentials_full_uri", "aws_container_authorization_token_file"));
+        }
         () if given("aws_container_credentials_relative_uri") || given("aws_container_credentials_full_uri") => {
             settings.check_sent_file("aws_container_authorization_token_file")?;
             "the container's credentials".to_owned()
@@ -106,4 +112,10 @@ pub(super) fn credentials(settings: &StoreSettings, has_endpoint: bool) -> Resul
         () if !has_endpoint || other_sources().any(given) => "the metadata service of an Amazon EC2 machine".to_owned(),
         () => return Err(no_credentials(&S3)),
     })
+}
+
+/// The error for a source of credentials that needs another setting.
+fn lacks(setting: &str, other: &str) -> Error {
+    Error::usage(format!("{setting} is given without {other}"))
+        .advice(format!("set {other}, or {}", other.to_ascii_uppercase()))
 }
