@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import ok
 
 import lakerace as lr
 from lakerace.files import Store
@@ -63,3 +64,19 @@ def test_pages_of_a_store_take_texts(tmp_path: Path) -> None:
     database = sqlite3.connect(tmp_path / "pack.db")
     assert database.execute("PRAGMA page_size").fetchone() == (16384,)
     database.close()
+
+
+def test_the_plan_of_a_count_is_that_of_counting(tmp_path: Path) -> None:
+    table = pa.table({"id": range(50_000), "text": [f"text {number}" for number in range(50_000)]})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=10_000)
+    explained = [
+        ok("scan", tmp_path / "rows.parquet", *arguments, "--explain", "--json").json["explain"]
+        for arguments in (["--count"], ["--count", "--where", "id % 2 = 1"], ["--where", "id % 2 = 1"])
+    ]
+    (none, of_filter, whole) = (plan["alternatives"][0] for plan in explained)
+    assert (none["requests"], none["wanted_bytes"]) == (0, 0)
+    # The column of the filter alone, as the footer has it.
+    groups = pq.read_metadata(tmp_path / "rows.parquet")
+    chunks = [groups.row_group(at).column(0).total_compressed_size for at in range(groups.num_row_groups)]
+    assert sum(chunks) <= of_filter["wanted_bytes"] < whole["wanted_bytes"]
+    assert explained[0]["plan"]["request"]["columns"] == []

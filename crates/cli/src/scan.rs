@@ -1,6 +1,6 @@
 //! `lakerace scan`.
 
-use lakerace::{Batches, Error, FileFormat, ReadOptions, Result, Scan};
+use lakerace::{Batches, Error, Explain, FileFormat, ReadOptions, Result, Scan};
 use serde_json::json;
 
 use crate::args::{RowFormat, RowOutputArgs, ScanArgs, StoreArgs};
@@ -25,7 +25,8 @@ pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
         false => Scan::open(source, &options, &session.job)?,
     };
     if args.explain {
-        return explain(&scan, session);
+        let explained = if args.count { scan.explain_count() } else { scan.explain() };
+        return explain(&explained, session);
     }
     if args.checksum {
         return checksum(&scan, session);
@@ -37,8 +38,7 @@ pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
     session.done("scanned", rows, json!({}))
 }
 
-fn explain(scan: &Scan, session: &Session) -> Result<()> {
-    let explain = scan.explain();
+fn explain(explain: &Explain, session: &Session) -> Result<()> {
     if session.global.json {
         return session.done("", 0, json!({ "explain": explain }));
     }

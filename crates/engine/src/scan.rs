@@ -7,7 +7,7 @@ use lakerace_database::DatabaseSystem;
 use lakerace_delta::{Snapshot, SourceRows};
 use lakerace_format::{Batches, Extremes, FieldPaths, Predicate, ReadPlan, ReadRequest, Source, requested_schema};
 use lakerace_io::option::ORDER_BY;
-use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result};
+use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result, plan_requests};
 
 use crate::checksum::{Checksum, checksum};
 use crate::column_item::ColumnItem;
@@ -304,8 +304,16 @@ impl Scan {
 
     /// The plan in words, and its price under other settings. Sends no request.
     pub fn explain(&self) -> Explain {
-        let wanted = if self.only_counts { None } else { self.source.wanted(&self.plan).unwrap_or_default() };
-        let mut plan = self.plan.clone();
+        self.explain_plan(self.plan.clone())
+    }
+
+    /// Describes the plan of [`Self::count`].
+    pub fn explain_count(&self) -> Explain {
+        if self.only_counts { self.explain() } else { self.explain_plan(self.with_requests(self.count_plan())) }
+    }
+
+    fn explain_plan(&self, mut plan: ReadPlan) -> Explain {
+        let wanted = if self.only_counts { None } else { self.source.wanted(&plan).unwrap_or_default() };
         plan.request.limit = self.limit();
         let explain = Explain::new(plan, self.filter.clone(), wanted, &self.job.options().ranges);
         let row_filters = self.filter.as_deref().map(|filter| row_filters(filter, &self.source.schema()));
@@ -350,8 +358,8 @@ impl Scan {
     }
 
     /// Adds the plan's bytes and rows to the meter.
-    fn note_plan(&self) {
-        let requests = &self.plan.requests;
+    fn note_plan(&self, plan: &ReadPlan) {
+        let requests = &plan.requests;
         let bytes = requests.wanted_bytes + requests.read_through_bytes;
         self.job.meter().plan_read(bytes, self.rows_within(self.plan.request.limit));
     }
@@ -378,7 +386,7 @@ impl Scan {
                 None => sorted,
             });
         }
-        self.note_plan();
+        self.note_plan(&self.plan);
         let Some(rows) = self.plan.request.batch_rows else { return self.source.read(&self.plan) };
         let request = ReadRequest { batch_rows: Some(rows.min(SOURCE_BATCH_ROWS)), ..self.plan.request.clone() };
         let batches = self.source.read(&ReadPlan { request, ..self.plan.clone() })?;
@@ -390,7 +398,7 @@ impl Scan {
         if order.limit() == Some(0) {
             return Ok(Batches::new(Arc::clone(&self.plan.schema), std::iter::empty()));
         }
-        self.note_plan();
+        self.note_plan(&self.plan);
         self.source.read(&order.plan(&self.plan))
     }
 
@@ -400,7 +408,7 @@ impl Scan {
         if self.plan.request.batch_rows.is_some() || self.order.is_some() || !self.is_columnar() {
             return self.batches();
         }
-        self.note_plan();
+        self.note_plan(&self.plan);
         let request = ReadRequest { batch_rows: Some(SMALL_BATCH_ROWS), ..self.plan.request.clone() };
         let batches = self.source.read(&ReadPlan { request, ..self.plan.clone() })?;
         Ok(self.projected(batches))
@@ -466,12 +474,8 @@ impl Scan {
         if let Some(version) = self.version.as_ref().filter(|_| self.only_counts) {
             return Ok(version.row_count()?.min(self.limit().unwrap_or(u64::MAX)));
         }
-        self.note_plan();
-        let plan = match self.source.leaves_out_rows() {
-            true => self.plan.clone(),
-            // Only the columns of the filter.
-            false => self.plan_of(Some(Vec::new()), Schema::empty()),
-        };
+        let plan = self.count_plan();
+        self.note_plan(&self.with_requests(plan.clone()));
         let most = self.limit().unwrap_or(u64::MAX);
         let mut rows = 0;
         for batch in self.source.read(&plan)? {
@@ -482,6 +486,22 @@ impl Scan {
             }
         }
         Ok(rows.min(most))
+    }
+
+    fn count_plan(&self) -> ReadPlan {
+        match self.source.leaves_out_rows() {
+            true => self.plan.clone(),
+            // Only the columns of the filter.
+            false => self.plan_of(Some(Vec::new()), Schema::empty()),
+        }
+    }
+
+    /// A plan with the requests that it takes, where metadata tell them.
+    fn with_requests(&self, mut plan: ReadPlan) -> ReadPlan {
+        if let Some((wanted, profile)) = self.source.wanted(&plan).unwrap_or_default() {
+            plan.requests = plan_requests(&wanted, &self.job.options().ranges, &profile);
+        }
+        plan
     }
 
     /// The number of rows for which a condition on a column holds; those that metadata exclude are not read.
