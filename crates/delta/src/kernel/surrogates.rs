@@ -17,7 +17,8 @@ const INNER_ESCAPE_BYTES: usize = 7;
 /// The member with a file's statistics.
 const STATISTICS: &[u8] = b"\"stats\"";
 
-/// JSON in which no character is written as two escapes. Other escapes, and halves of pairs, stay.
+/// JSON in which no character is written as two escapes, and no letter, digit or backslash as one: they may be part of a name or of an
+/// escape of a text within a text. Other escapes, and halves of pairs, stay.
 pub(crate) fn with_whole_characters(json: &[u8]) -> Cow<'_, [u8]> {
     if memmem::find(json, b"\\u").is_none() {
         return Cow::Borrowed(json);
@@ -25,14 +26,19 @@ pub(crate) fn with_whole_characters(json: &[u8]) -> Cow<'_, [u8]> {
     let (mut whole, mut copied, mut at) = (Vec::new(), 0, 0);
     while let Some(found) = json.get(at..).and_then(|rest| memchr(b'\\', rest)) {
         at += found;
-        let Some(character) = pair_at(json, at) else {
-            // A backslash and the character that it escapes.
-            at += 2;
-            continue;
+        let (mut buffer, text, bytes) = ([0; 4], plain_at(json, at), ESCAPE_BYTES);
+        let (text, bytes) = match (text, pair_at(json, at)) {
+            (Some(text), _) => (text, bytes),
+            (None, Some(character)) => (character.encode_utf8(&mut buffer).as_bytes(), 2 * bytes),
+            (None, None) => {
+                // A backslash and the character that it escapes.
+                at += 2;
+                continue;
+            }
         };
         whole.extend_from_slice(&json[copied..at]);
-        whole.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-        at += 2 * ESCAPE_BYTES;
+        whole.extend_from_slice(text);
+        at += bytes;
         copied = at;
     }
     if copied == 0 {
@@ -112,6 +118,17 @@ pub(crate) fn actions_with_whole_characters(actions: RecordBatch) -> Result<Reco
     let mut columns = actions.columns().to_vec();
     columns[position] = Arc::new(added);
     RecordBatch::try_new(actions.schema(), columns).map_err(Error::unexpected)
+}
+
+/// The text of the escape of a letter, a digit or a backslash at a place.
+fn plain_at(json: &[u8], at: usize) -> Option<&'static [u8]> {
+    const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let unit = u8::try_from(escape_at(json, at)?).ok()?;
+    if unit == b'\\' {
+        return Some(b"\\\\");
+    }
+    let place = LETTERS.iter().position(|letter| *letter == unit)?;
+    LETTERS.get(place..=place)
 }
 
 /// The character of the pair of escapes at a place.

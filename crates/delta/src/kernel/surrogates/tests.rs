@@ -17,12 +17,12 @@ fn pairs_become_characters() {
 #[test]
 fn other_escapes_stay() {
     for json in [
-        r#"{"a":"\u0041\n\"\\"}"#,
+        r#"{"a":"\u00e9\n\"\\"}"#,
         // A backslash of its own before what looks like an escape: the escapes of a text within a text.
         r#"{"stats":"{\"a\":\"\\ud840\\udc00\"}"}"#,
         r"\ud840",
         r"\udc00\ud840",
-        r"\ud840\u0041",
+        r"\ud840\u00e9",
         r"\ud840\ud",
         r"\u+840\udc00",
         "\\",
@@ -66,4 +66,29 @@ fn statistics_are_texts_within_texts() {
     // Only statistics are JSON: this is a value of six letters after each backslash.
     let partition = r#"{"add":{"partitionValues":{"p":"\\ud840\\udc00"}}}"#;
     assert_eq!(whole(partition), partition);
+}
+
+#[test]
+fn escapes_of_letters_and_backslashes_become_plain() {
+    // Jackson's and Python's readers take each of them for the text on the right.
+    let forms = [
+        (r#"{"\u0073tats":1}"#, r#"{"stats":1}"#),
+        (r#""\u005cud840\u005cudc00""#, r#""\\ud840\\udc00""#),
+        (r#""\u005Cud840""#, r#""\\ud840""#),
+        (r#""a\\u0062""#, r#""a\\u0062""#),
+        (r#""\u0022\u000a\u00e9""#, r#""\u0022\u000a\u00e9""#),
+    ];
+    for (written, read) in forms {
+        assert_eq!(with_whole_characters(written.as_bytes()), read.as_bytes(), "{written}");
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(written), value(read));
+    }
+    let entry = r#"{"add":{"path":"x","stats":"{\u0022a\u0022:\u0022\u005cud840\u005cudc00\u0022}"}}"#;
+    let mended = entry_with_whole_characters(entry.as_bytes()).into_owned();
+    let stats = |text: &[u8]| {
+        let entry: serde_json::Value = serde_json::from_slice(text).unwrap();
+        serde_json::from_str::<serde_json::Value>(entry["add"]["stats"].as_str().unwrap()).unwrap()
+    };
+    assert_eq!(stats(&mended), stats(entry.as_bytes()));
+    assert!(String::from_utf8(mended).unwrap().contains('\u{20000}'));
 }
