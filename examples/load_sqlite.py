@@ -13,7 +13,7 @@ import lakerace as lr
 
 def run(folder: Path) -> list[str]:
     """Makes the database `tpch.db` in `folder`; returns the names of its regions."""
-    target = f"sqlite:///{folder / 'tpch.db'}#region"
+    target = f"sqlite:///{folder.resolve() / 'tpch.db'}#region"
     lr.copy("tpch:region?sf=1", target, mode="overwrite", verify=True)
     return [row["r_name"] for row in lr.scan(target, columns=["r_name"]).rows(named=True)]
 

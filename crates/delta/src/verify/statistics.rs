@@ -22,7 +22,10 @@ use crate::table::Table;
 /// The next step where a bound does not hold.
 fn advice(table: &Table) -> String {
     let compact = COMPACT.on(table.location()).with([SORT_BY.to("COLUMN")]);
-    format!("other readers skip rows: rewrite the file with new statistics, using {compact}")
+    format!(
+        "other readers skip rows; if the value is damaged, take the file from a backup, or restore an earlier version; if \
+         the value is right, rewrite the file with new statistics, using {compact}"
+    )
 }
 
 /// Reads all visible rows of these files, and holds bounds and null counts against them.
