@@ -114,6 +114,8 @@ pub(crate) enum Command {
     Alter(Box<AlterArgs>),
     /// Merge the small files of a Delta table, and rewrite files of which more than 5 % of the rows are deleted. The table
     /// keeps its rows.
+    ///
+    /// `--where` selects partitions, so its expression takes only partition columns.
     Compact(Box<CompactArgs>),
     /// Remove files that no retained version of a Delta table needs.
     Vacuum(Box<VacuumArgs>),
@@ -142,7 +144,7 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
         rest: Vec<OsString>,
     },
-    /// Generate orders, and copy, scan, upsert, compact and check them on this machine, in less than a minute.
+    /// Generate orders, and copy, scan, upsert, compact and check them on this machine.
     Demo(DemoArgs),
     /// Print the configuration file, its connections without their secrets, and the defaults of options.
     Config,
@@ -239,7 +241,8 @@ pub(crate) struct UpsertArgs {
     /// The key columns. Default: the table's property lakerace.primaryKey.
     #[arg(long, value_name = "A,B")]
     pub(crate) key: Option<CommaList>,
-    /// Rows of the source with the same key: the last one wins, or they are an error.
+    /// Rows of the source with the same key: the last one wins, or they are an error. In columns with --merge, the values of all
+    /// of them are combined instead.
     #[arg(long, value_parser = value::choice::<OnDuplicate>(), default_value = OnDuplicate::default().choice_name(), value_name = "ACTION")]
     pub(crate) on_duplicate: OnDuplicate,
     /// How to merge a column's new value with the table's value: last, last_not_null, sum, min, max or

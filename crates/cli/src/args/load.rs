@@ -10,7 +10,8 @@ use crate::value::{self, CommaList};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Loading databases")]
 pub(crate) struct LoadArgs {
-    /// Databases: the key columns, in order. Rows with the same key are replaced or deleted.
+    /// The key columns, in order: for databases, and with --since for Delta tables, whose default is the property
+    /// lakerace.primaryKey. Rows with the same key are replaced or deleted.
     #[arg(long, value_name = "A,B")]
     pub(crate) key: Option<CommaList>,
     /// Databases and Delta tables: resume an interrupted copy after its last acknowledged rows.
