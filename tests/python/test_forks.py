@@ -145,3 +145,37 @@ def test_a_child_drops_queries_of_its_parent(tmp_path: Path) -> None:
     program = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", DROPPED, str(tmp_path / "rows.parquet")]
     done = subprocess.run(program, check=False, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+WRITER = """
+import os, sys
+import lakerace as lr
+import lakerace.files
+
+store = lr.files.Store(sys.argv[1])
+file = store.open("name", "wb")
+file.write(b"begun " * 100_000)
+file.flush()
+child = os.fork()
+if child == 0:
+    try:
+        {child}
+    except lr.UsageError as error:
+        print(error, flush=True)
+    sys.exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+file.write(b"ended")
+file.close()
+assert store.get("name") == b"begun " * 100_000 + b"ended"
+store.close()
+"""
+
+
+@pytest.mark.parametrize("child", ["del file", "file.close()", "file.write(b'x' * 10_000_000)", "pass"])
+@pytest.mark.parametrize("place", ["store.sqlite", "dir:folder"])
+def test_a_child_leaves_files_to_their_writer(tmp_path: Path, place: str, child: str) -> None:
+    program = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", WRITER.replace("{child}", child), place]
+    done = subprocess.run(program, check=False, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = "another process has opened this file for writing"
+    assert (said in done.stdout) == (child.startswith("file."))

@@ -357,7 +357,7 @@ def test_bad_places(tmp_path: Path) -> None:
         (["copy", f"sqlite:{database}#numbers", f"sqlite:{tmp_path}#t"], 4, "give write access"),
         (["copy", f"sqlite:{database}#numbers", tmp_path / "a.parquet", "--key", "id"], 2, "only databases"),
         (["copy", f"sqlite:{database}#numbers", tmp_path / "a.parquet", "--batch-rows", "5"], 2, "written whole"),
-        (["copy", f"sqlite:{database}#numbers", tmp_path / "a.parquet", "--mode", "upsert"], 2, "written whole"),
+        (["copy", f"sqlite:{database}#numbers", tmp_path / "a.parquet", "--mode", "upsert"], 2, "one by one"),
         (["copy", f"sqlite:{database}#numbers", f"sqlite:{tmp_path}/b.db#t", "--key", "idd"], 3, "idd"),
     ]
     for arguments, code, message in cases:

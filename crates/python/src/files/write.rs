@@ -108,11 +108,25 @@ pub(crate) struct FileState(pub(super) FileVersion);
 #[pyclass(frozen, module = "lakerace._lakerace")]
 pub(crate) struct FileWriter {
     writer: Mutex<Option<Box<dyn Write>>>,
+    /// The process whose content it is: a forked one neither ends nor publishes it.
+    process: u32,
 }
 
 impl FileWriter {
     pub(super) fn new(writer: Box<dyn Write>) -> Self {
-        Self { writer: Mutex::new(Some(writer)) }
+        Self { writer: Mutex::new(Some(writer)), process: std::process::id() }
+    }
+
+    fn is_inherited(&self) -> bool {
+        self.process != std::process::id()
+    }
+
+    fn check_process(&self) -> Result<()> {
+        match self.is_inherited() {
+            true => Err(Error::usage("another process has opened this file for writing, and was forked since then")
+                .advice("open it in this process")),
+            false => Ok(()),
+        }
     }
 }
 
@@ -120,6 +134,7 @@ impl FileWriter {
 impl FileWriter {
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
         let data = bytes_of(data)?;
+        raise(py, self.check_process())?;
         let written = py.detach(|| match &mut *lock(&self.writer) {
             Some(writer) => writer.write(&data),
             None => Err(Error::usage("the file is closed")),
@@ -130,6 +145,7 @@ impl FileWriter {
 
     /// At most `length` of the written bytes at `offset`; fewer only at their end.
     fn read_back<'py>(&self, py: Python<'py>, offset: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
+        raise(py, self.check_process())?;
         let read = py.detach(|| match &mut *lock(&self.writer) {
             Some(writer) => {
                 let mut bytes = vec![0; length];
@@ -143,6 +159,7 @@ impl FileWriter {
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        raise(py, self.check_process())?;
         let finished = py.detach(|| {
             let writer = lock(&self.writer).take();
             writer.map_or(Ok(()), |writer| writer.finish())
@@ -151,13 +168,20 @@ impl FileWriter {
     }
 
     fn discard(&self, py: Python<'_>) {
-        py.detach(|| drop(lock(&self.writer).take()));
+        if !self.is_inherited() {
+            py.detach(|| drop(lock(&self.writer).take()));
+        }
     }
 }
 
 impl Drop for FileWriter {
     fn drop(&mut self) {
-        drop_detached(value_mut(&mut self.writer).take());
+        let writer = value_mut(&mut self.writer).take();
+        if self.is_inherited() {
+            std::mem::forget(writer);
+        } else {
+            drop_detached(writer);
+        }
     }
 }
 
