@@ -5,6 +5,8 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::owning_process::OwningProcess;
+
 /// A static value of which a forked process makes its own on first use.
 ///
 /// A fork copies a lock that another thread holds, and the child has no thread that releases it. So a child never looks at the value of
@@ -29,7 +31,7 @@ pub struct ProcessLocal<T> {
 
 /// A value and its process.
 struct OwnedValue<T> {
-    process: u32,
+    owner: OwningProcess,
     value: T,
 }
 
@@ -45,15 +47,14 @@ impl<T: Send + Sync> Deref for ProcessLocal<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        let process = std::process::id();
         let known = self.current.load(Ordering::Acquire);
         // SAFETY: a value that was published is never freed.
         if let Some(known) = unsafe { known.as_ref() }
-            && known.process == process
+            && !known.owner.is_forked()
         {
             return &known.value;
         }
-        let made = Box::into_raw(Box::new(OwnedValue { process, value: (self.make)() }));
+        let made = Box::into_raw(Box::new(OwnedValue { owner: OwningProcess::current(), value: (self.make)() }));
         let published = self.current.compare_exchange(known, made, Ordering::AcqRel, Ordering::Acquire);
         let first = match published {
             Ok(_) => made,

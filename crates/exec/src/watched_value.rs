@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::cancel_token::{CancelToken, Interruption};
 use crate::lock::{CANCEL_POLL, lock, wait, wait_briefly};
+use crate::owning_process::OwningProcess;
 
 /// A value that threads change, and wait for others to change.
 #[derive(Debug)]
@@ -12,7 +13,7 @@ pub struct WatchedValue<T> {
     value: Mutex<T>,
     changed: Condvar,
     /// The process whose threads change it.
-    process: u32,
+    owner: OwningProcess,
 }
 
 impl<T: Default> Default for WatchedValue<T> {
@@ -24,7 +25,7 @@ impl<T: Default> Default for WatchedValue<T> {
 impl<T> WatchedValue<T> {
     /// A value that no thread waits for yet.
     pub fn new(value: T) -> Self {
-        Self { value: Mutex::new(value), changed: Condvar::new(), process: std::process::id() }
+        Self { value: Mutex::new(value), changed: Condvar::new(), owner: OwningProcess::current() }
     }
 
     /// Fails in a process that was forked since the value was made: no thread would change it, or release its lock.
@@ -32,7 +33,7 @@ impl<T> WatchedValue<T> {
     /// # Errors
     /// `Forked`.
     pub fn check_process(&self) -> Result<(), Interruption> {
-        if self.process == std::process::id() { Ok(()) } else { Err(Interruption::Forked) }
+        self.owner.check()
     }
 
     /// Locks the value. A thread that changes it notifies the others by [`Self::notify_all`].

@@ -6,6 +6,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use lakerace_io::wait::OwningProcess;
 use lakerace_io::{Error, Result};
 
 /// How long a fork waits for operations of other threads.
@@ -31,7 +32,7 @@ thread_local! {
 /// Who opened a store, by which a child knows that it has inherited it.
 #[derive(Debug)]
 pub(crate) struct OpeningProcess {
-    process: u32,
+    owner: OwningProcess,
     tainted: u32,
 }
 
@@ -46,12 +47,12 @@ impl OpeningProcess {
         ONCE.call_once(|| unsafe {
             libc::pthread_atfork(Some(prepare), Some(parent), Some(child));
         });
-        Self { process: std::process::id(), tainted: TAINTED.load(Ordering::SeqCst) }
+        Self { owner: OwningProcess::current(), tainted: TAINTED.load(Ordering::SeqCst) }
     }
 
     /// Returns true if this process is a child of the one that opened the store.
     pub(crate) fn is_forked(&self) -> bool {
-        self.process != std::process::id()
+        self.owner.is_forked()
     }
 
     /// Begins an operation. An error in a child whose parent had one running at the fork: its locks are held for good.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use lakerace_exec::Interruption;
+use lakerace_exec::OwningProcess;
 use lakerace_io::{PathProfile, Result, Wanted};
 use serde::{Deserialize, Serialize};
 
@@ -82,18 +82,13 @@ pub struct Batches {
     iterator: Option<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>>,
     failed: bool,
     /// The process whose threads make the batches.
-    process: u32,
+    owner: OwningProcess,
 }
 
 impl Batches {
     /// A stream of batches with this schema.
     pub fn new(schema: SchemaRef, iterator: impl Iterator<Item = Result<RecordBatch>> + Send + 'static) -> Self {
-        Self { schema, iterator: Some(Box::new(iterator)), failed: false, process: std::process::id() }
-    }
-
-    /// Returns true in a process that was forked since the stream was made.
-    fn is_inherited(&self) -> bool {
-        self.process != std::process::id()
+        Self { schema, iterator: Some(Box::new(iterator)), failed: false, owner: OwningProcess::current() }
     }
 
     /// The schema of every batch.
@@ -109,9 +104,9 @@ impl Iterator for Batches {
         if self.failed {
             return None;
         }
-        if self.is_inherited() {
+        if let Err(forked) = self.owner.check() {
             self.failed = true;
-            return Some(Err(Interruption::Forked.into()));
+            return Some(Err(forked.into()));
         }
         let next = self.iterator.as_mut()?.next();
         self.failed = matches!(next, Some(Err(_)));
@@ -122,7 +117,7 @@ impl Iterator for Batches {
 impl Drop for Batches {
     fn drop(&mut self) {
         // Threads of the other process may have had its locks at the fork.
-        if self.is_inherited() {
+        if self.owner.is_forked() {
             std::mem::forget(self.iterator.take());
         }
     }

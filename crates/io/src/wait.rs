@@ -3,7 +3,8 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 pub use lakerace_exec::{
-    CANCEL_POLL, ProcessLocal, WatchedValue, into_value, lock, read_lock, value_mut, wait_briefly, write_lock,
+    CANCEL_POLL, OwningProcess, ProcessLocal, WatchedValue, into_value, lock, read_lock, value_mut, wait_briefly,
+    write_lock,
 };
 
 use crate::error::Result;

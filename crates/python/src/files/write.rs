@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex};
 
 use lakerace::{Error, Result};
+use lakerace_exec::OwningProcess;
 use lakerace_files::{FileVersion, IfExists, PendingAppend, PutOptions, Store, Write, WriteBatch};
 use lakerace_io::wait::{lock, value_mut};
 use pyo3::prelude::*;
@@ -109,24 +110,17 @@ pub(crate) struct FileState(pub(super) FileVersion);
 pub(crate) struct FileWriter {
     writer: Mutex<Option<Box<dyn Write>>>,
     /// The process whose content it is: a forked one neither ends nor publishes it.
-    process: u32,
+    owner: OwningProcess,
 }
 
 impl FileWriter {
     pub(super) fn new(writer: Box<dyn Write>) -> Self {
-        Self { writer: Mutex::new(Some(writer)), process: std::process::id() }
-    }
-
-    fn is_inherited(&self) -> bool {
-        self.process != std::process::id()
+        Self { writer: Mutex::new(Some(writer)), owner: OwningProcess::current() }
     }
 
     fn check_process(&self) -> Result<()> {
-        match self.is_inherited() {
-            true => Err(Error::usage("another process has opened this file for writing, and was forked since then")
-                .advice("open it in this process")),
-            false => Ok(()),
-        }
+        let forked = "another process has opened this file for writing, and was forked since then";
+        self.owner.check().map_err(|_| Error::usage(forked).advice("open it in this process"))
     }
 }
 
@@ -168,7 +162,7 @@ impl FileWriter {
     }
 
     fn discard(&self, py: Python<'_>) {
-        if !self.is_inherited() {
+        if !self.owner.is_forked() {
             py.detach(|| drop(lock(&self.writer).take()));
         }
     }
@@ -177,7 +171,7 @@ impl FileWriter {
 impl Drop for FileWriter {
     fn drop(&mut self) {
         let writer = value_mut(&mut self.writer).take();
-        if self.is_inherited() {
+        if self.owner.is_forked() {
             std::mem::forget(writer);
         } else {
             drop_detached(writer);

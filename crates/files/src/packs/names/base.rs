@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use lakerace_io::wait::lock;
+use lakerace_io::wait::{OwningProcess, lock};
 use lakerace_io::{Error, ErrorKind, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
@@ -34,7 +34,7 @@ pub(super) enum FileOwner {
     /// It is in the cache. The lock keeps others from removing it.
     Locked(#[expect(dead_code, reason = "held, never read")] File),
     /// It goes with the process that made it.
-    Own(u32, #[expect(dead_code, reason = "held, never read")] File),
+    Own(OwningProcess, #[expect(dead_code, reason = "held, never read")] File),
 }
 
 /// A file of names.
@@ -43,7 +43,7 @@ pub(super) struct NamesFile {
     path: PathBuf,
     kept: FileOwner,
     /// Connections, each with the process that opened it.
-    idle: Mutex<Vec<(u32, Connection)>>,
+    idle: Mutex<Vec<(OwningProcess, Connection)>>,
 }
 
 impl NamesFile {
@@ -74,7 +74,7 @@ impl NamesFile {
     }
 
     fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
-        let process = std::process::id();
+        let process = OwningProcess::current();
         let known = {
             let mut idle = lock(&self.idle);
             // A connection from before a fork shares its file offset with the parent's.
@@ -159,7 +159,7 @@ impl NamesFile {
 
 impl Drop for NamesFile {
     fn drop(&mut self) {
-        if matches!(self.kept, FileOwner::Own(process, _) if process == std::process::id()) {
+        if matches!(self.kept, FileOwner::Own(owner, _) if !owner.is_forked()) {
             // A file of a process that has ended with it is removed by the next one that looks.
             let _ = std::fs::remove_file(&self.path);
         }

@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use lakerace_io::wait::OwningProcess;
 use lakerace_io::{Error, Result};
 use tempfile::TempPath;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
@@ -176,7 +177,7 @@ impl NameCache {
         let of = id.and_then(|id| Some((id, id.commit?)));
         let (Some(folder), Some((id, commit))) = (&self.folder, of) else {
             let path = path.keep().map_err(|e| failed(e.error))?;
-            return Ok(NamesFile::new(path, FileOwner::Own(std::process::id(), lock)));
+            return Ok(NamesFile::new(path, FileOwner::Own(OwningProcess::current(), lock)));
         };
         let title =
             NamesTitle { table: table_number(id), version: id.version, commit, hash: hash(&path).map_err(failed)? };

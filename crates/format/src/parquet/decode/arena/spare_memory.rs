@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
+use lakerace_exec::OwningProcess;
 use lakerace_io::freed_memory;
 use lakerace_io::wait::{ProcessLocal, lock};
 
@@ -33,7 +34,8 @@ pub(super) struct SpareMemory {
     idle_bytes: AtomicUsize,
     /// The idle time before it is trimmed; `None` if its owner trims it.
     pause: Option<Duration>,
-    process: u32,
+    /// In a process that is forked from it, nothing is taken or kept: a thread of the owner may have had the lock.
+    owner: OwningProcess,
 }
 
 #[derive(Debug)]
@@ -57,7 +59,7 @@ impl SpareMemory {
             is_used: false,
             has_trimmer: false,
         };
-        Self { state: Mutex::new(state), idle_bytes: AtomicUsize::new(0), pause, process: std::process::id() }
+        Self { state: Mutex::new(state), idle_bytes: AtomicUsize::new(0), pause, owner: OwningProcess::current() }
     }
 
     /// The spare memory of this process.
@@ -75,7 +77,7 @@ impl SpareMemory {
     /// Moves the memory of an idle unit, from any mapping, to a unit that has none; `false` if there is no such memory
     /// or the kernel does not support it.
     pub(super) fn move_unit_to(&self, target: &RegionMapping, unit: usize) -> bool {
-        if self.is_inherited() {
+        if self.owner.is_forked() {
             return false;
         }
         // The lock is held throughout: another thread may be moving the memory of this unit.
@@ -117,7 +119,7 @@ impl SpareMemory {
 
     /// Takes a mapping, and counts all its resident units as idle.
     pub(super) fn put(&'static self, mapping: RegionMapping) {
-        if mapping.resident_units() == 0 || self.is_inherited() {
+        if mapping.resident_units() == 0 || self.owner.is_forked() {
             return;
         }
         let mut state = self.lock();
@@ -167,7 +169,7 @@ impl SpareMemory {
     }
 
     fn admit(&self, bytes: usize) -> bool {
-        if freed_memory::is_returned_soon() || self.is_inherited() {
+        if freed_memory::is_returned_soon() || self.owner.is_forked() {
             return false;
         }
         let Some(most) = IDLE_BYTES_AT_MOST.checked_sub(bytes) else { return false };
@@ -213,11 +215,6 @@ impl SpareMemory {
             self.release_units(mapping.resident_units());
         }
         self.idle_bytes.fetch_sub(freed_heap.iter().map(HeapMemory::len).sum(), Ordering::Relaxed);
-    }
-
-    /// Returns true in a forked process, for the spare memory of its parent: a thread of the parent may have had its lock.
-    fn is_inherited(&self) -> bool {
-        self.process != std::process::id()
     }
 
     fn lock(&self) -> MutexGuard<'_, SpareMemoryState> {
