@@ -466,9 +466,11 @@ def test_tables_within_tables_stay(tmp_path: Path) -> None:
     outer, inner = tmp_path / "outer", tmp_path / "outer" / "inner"
     for place in (outer, inner):
         deltalake.write_deltalake(place, pa.table({"id": [1, 2, 3]}))
-    for file in inner.rglob("*.parquet"):
+    lr.Table(outer).delete("true")
+    for file in outer.rglob("*.parquet"):
         os.utime(file, (0, 0))
     lr.Table(outer).vacuum(retain="0 s", allow_short_retention=True)
+    assert not list(outer.glob("*.parquet"))
     assert deltalake.DeltaTable(inner).to_pyarrow_table().num_rows == 3
     # Nothing is written where the next vacuum would remove it.
     rows = pa.table({"id": [4]})
@@ -480,6 +482,12 @@ def test_tables_within_tables_stay(tmp_path: Path) -> None:
     ):
         with pytest.raises(lr.ConflictError, match="in the folder of the Delta table"):
             lr.copy(rows, target, output_format=None if str(target).startswith("delta:") else "parquet")
+        with pytest.raises(lr.ConflictError, match="in the folder of the Delta table"):
+            lr.copy(rows, target, output_format=None if str(target).startswith("delta:") else "parquet", dry_run=True)
+    with pytest.raises(lr.ConflictError, match="in the folder of the Delta table"):
+        lr.Table(f"delta:{outer / 'keyed'}", key="id").upsert(rows)
+    assert run("scan", inner, "-o", outer / "rows.csv").code == 7
+    assert sorted(path.name for path in outer.iterdir() if path.name[0] != "_") == ["inner"]
     lr.copy(rows, outer / "_exports" / "x.parquet")
     lr.copy(rows, inner, mode="append")
     assert deltalake.DeltaTable(inner).to_pyarrow_table().num_rows == 4

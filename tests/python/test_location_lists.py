@@ -333,6 +333,25 @@ def test_files_of_a_delta_table_are_not_listed(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("writer", ["lakerace", "delta-rs"])
+def test_files_of_a_delta_table_on_s3_are_not_listed(s3: S3, writer: str) -> None:
+    table = s3.url(f"listed-{writer}")
+    for _ in range(2):
+        if writer == "lakerace":
+            lr.copy(
+                rows(0),
+                f"delta:{table}" if not s3.keys(f"listed-{writer}/") else table,
+                mode="append",
+                storage_options=s3.options,
+            )
+        else:
+            deltalake.write_deltalake(table, rows(0), mode="append", storage_options=s3.options)
+    files: Any = [f"{table}/{key}" for key in s3.keys(f"listed-{writer}/") if key.endswith(".parquet")]
+    assert len(files) == 2
+    with pytest.raises(lr.UsageError, match=r"belong to the Delta table"):
+        lr.scan(files, storage_options=s3.options)
+
+
 def test_jobs_of_one_location_say_so(files: Path) -> None:
     paths: Any = [files / "a.parquet", files / "b.parquet"]
     for call in (lambda: lr.diff(paths, paths, key="id"), lambda: lr.check(paths), lambda: lr.Table(paths)):

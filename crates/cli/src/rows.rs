@@ -8,7 +8,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ipc::writer::{FileWriter, StreamWriter};
-use lakerace::{CsvOptions, Error, Job, Result, StorageOptions};
+use lakerace::{CsvOptions, Error, Job, Result, StorageOptions, check_outside_tables};
 use lakerace_format::JsonLines;
 use lakerace_format::csv::{CsvLines, Dialect};
 use lakerace_io::{IfExists, Location, Output};
@@ -61,6 +61,7 @@ impl RowSink {
         job: &Job,
     ) -> Result<Self> {
         let (store, path) = Location::parse(target)?.open(storage, job)?;
+        check_outside_tables(&store, &path)?;
         let output = SharedOutput::new(Output::create(&store, &path, IfExists::Replace)?);
         let encoder = RowEncoder::new(format, schema, Box::new(output.clone()), false);
         Ok(Self { encoder: encoder.map_err(|e| output.cause(e))?, file: Some(output), rows: 0 })

@@ -34,6 +34,7 @@ mod snapshot;
 mod source;
 mod stream;
 mod table;
+mod table_folders;
 mod table_format;
 mod table_scan;
 mod upsert;
@@ -53,11 +54,13 @@ pub use maintain::{
     CompactOptions, CompactPlan, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact,
     compact_after_write, history, plan_compact, restore, vacuum,
 };
+pub use paths::LOG;
 pub use row_ids::{FILE_COLUMN, POSITION_COLUMN, RowStatement, RowStatementKind, commit_rows};
 pub use snapshot::{KEY_PROPERTY, Snapshot};
 pub use source::DeltaSource;
 pub use stream::{NonAppend, StreamBatch, StreamOptions, StreamPosition, StreamStart, TableStream};
 pub use table::Table;
+pub use table_folders::{check_outside_tables, is_local_table, is_table, table_above, tables_in};
 pub use table_format::DELTA;
 pub use table_scan::{ScanFile, ScannedVersion, TableScan, TableTask, read_table_task};
 pub use upsert::row_mapping::check_declared_key;

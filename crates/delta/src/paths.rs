@@ -133,7 +133,7 @@ fn local_path(name: &str) -> Option<&str> {
 }
 
 /// The folder of the log, in a table's folder.
-pub(crate) const LOG: &str = "_delta_log";
+pub const LOG: &str = "_delta_log";
 
 /// The table's folder as the kernel knows it; see [`LogStore`].
 pub(crate) const ROOT: &str = "table:///";

@@ -2,19 +2,16 @@
 
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
-    DELTA, DeltaSink, DeltaSource, ReplaceCondition, Snapshot, Table, TableWrite, VersionSpec, check_replaced,
+    DELTA, DeltaSink, DeltaSource, LOG, ReplaceCondition, Snapshot, Table, TableWrite, VersionSpec, check_replaced,
 };
 use lakerace_format::Sink;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{INPUT_FORMAT, REPLACE_WHERE, WHERE};
-use lakerace_io::{Error, Job, JobStore, Location, Result, StorageOptions, WriteMode};
+use lakerace_io::{Error, Job, Location, Result, StorageOptions, WriteMode};
 
 use crate::filter::{parse_constraint, parse_filter};
 use crate::options::{CopyOptions, ReadOptions};
 use crate::resolve::{LocationKind, parse_path};
-
-/// The folder of a table's log, below its own.
-pub(crate) const LOG: &str = "_delta_log";
 
 /// The folder in `delta:FOLDER`; `None` where the name does not say that it is a Delta table.
 pub(crate) fn named(location: &str) -> Option<&str> {
@@ -28,11 +25,6 @@ pub(crate) fn named(location: &str) -> Option<&str> {
 pub(crate) fn is_log_of(folder: &Path, path: &Path) -> bool {
     let below = path.as_ref().strip_prefix(folder.as_ref()).unwrap_or_default();
     below.trim_start_matches('/').strip_prefix(LOG).is_some_and(|rest| rest.starts_with('/'))
-}
-
-/// Returns true if a folder of this machine is a Delta table.
-pub(crate) fn is_local_table(store: &JobStore, path: &Path) -> bool {
-    store.has_local_files() && std::fs::metadata(format!("/{path}/{LOG}")).is_ok_and(|metadata| metadata.is_dir())
 }
 
 /// The table of a name, with or without `delta:` in front. Sends no request.
@@ -76,14 +68,6 @@ fn check_format(location: &str, options: &ReadOptions) -> Result<()> {
 fn snapshot(location: &Location, options: &ReadOptions, job: &Job) -> Result<Snapshot> {
     let at = options.at.as_deref().map(str::parse::<VersionSpec>).transpose()?;
     table_at(location, &options.storage, job)?.snapshot(at)
-}
-
-/// Returns true if a folder is a Delta table. One LIST where it is not on this machine.
-pub(crate) fn is_table(store: &JobStore, path: &Path) -> Result<bool> {
-    if store.has_local_files() {
-        return Ok(is_local_table(store, path));
-    }
-    Ok(store.list_unless(&path.clone().join(LOG), |_| true)?.is_none())
 }
 
 /// A Delta table as the target of a copy.

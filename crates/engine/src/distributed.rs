@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_delta::{
-    AppTransaction, ChangeOutcome, DeltaSink, Evolve, FilesCommit, PartKeys, PendingFile, PlannedSchema, Replaced,
+    AppTransaction, ChangeOutcome, DeltaSink, Evolve, FilesCommit, LOG, PartKeys, PendingFile, PlannedSchema, Replaced,
     RowStatement, SchemaReplacement, Snapshot, SourceRows, TableFileWriter, TableWrite, UpsertOptions as RowOptions,
-    UpsertPart, WriteMode,
+    UpsertPart, WriteMode, is_table, tables_in,
 };
 use lakerace_format::{Expr, WriteOptions, Written};
 use lakerace_io::object_store::path::Path as ObjectPath;
 use lakerace_io::{Error, ErrorKind, IfExists, Job, Output, Result, StorageOptions};
 
-use crate::delta::{LOG, is_table, named, open_table, table_at};
+use crate::delta::{named, open_table, table_at};
 use crate::resolve::parse_path;
 use crate::table_scan::OpenVersion;
 
@@ -214,9 +214,8 @@ pub fn drop_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<boo
     let own = path.clone().join(LOG);
     let files = store.list(&path)?;
     let is_log = |path: &ObjectPath| path.parts().any(|part| part.as_ref() == LOG);
-    let other = files.iter().find(|file| is_log(&file.path) && !file.path.prefix_matches(&own));
-    if let Some(other) = other {
-        return Err(Error::unsupported(format!("the folder of the table has another table in it ({})", other.path))
+    if let Some(other) = tables_in(&files).into_iter().find(|table| *table != path.as_ref()) {
+        return Err(Error::unsupported(format!("the folder of the table has another table in it ({other})"))
             .at(name)
             .advice("drop or move that one first"));
     }

@@ -1,11 +1,12 @@
 //! From a location to the files after it.
 
 mod listed;
-pub(crate) mod tables_on_the_way;
+mod tables_on_the_way;
 
 use std::collections::HashSet;
 use std::io::ErrorKind as Io;
 
+use lakerace_delta::is_local_table;
 use lakerace_format::folder::{list, list_unless};
 use lakerace_format::suggestions::listed;
 use lakerace_format::{DetectedContent, FileFormat, PACKED_FRONT_BYTES};
@@ -104,7 +105,7 @@ impl FileSource {
         job: &Job,
     ) -> Result<FoundLocation> {
         let (store, path) = location.open(&options.storage, job)?;
-        if delta::is_local_table(&store, &path) {
+        if is_local_table(&store, &path) {
             return Ok(FoundLocation::DeltaTable);
         }
         let folder = path.clone();

@@ -79,6 +79,7 @@ pub use lakerace_delta::{
     Replaced, Restored, RowStatement, RowStatementKind, ScanFile, ScannedVersion, SchemaReplacement, SourceRows,
     StreamBatch, StreamOptions, StreamPosition, StreamStart, TableFileWriter, TableScan, TableTask,
     UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified, VerifyOptions,
+    check_outside_tables,
 };
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::schema_text::{parse_type, print_type};

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use lakerace_database::DatabaseSystem;
+use lakerace_delta::LOG;
 use lakerace_format::suggestions::listed;
 use lakerace_io::option::{
     ALLOW_FOREIGN_PATHS, DURABILITY, EXTRA_BYTES_TOLERANCE, IO, LOG_FILE, MAX_REQUEST_SIZE, MAX_REQUESTS_IN_FLIGHT,
@@ -16,7 +17,6 @@ use lakerace_io::{
 };
 
 use crate::database::shown;
-use crate::delta::LOG;
 use crate::files_store::packs_folder;
 use crate::resolve::{LocationKind, parse_path};
 

@@ -4,7 +4,7 @@ mod examine;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_database::{BatchRows, OnRejected};
-use lakerace_delta::{DELTA, Evolve};
+use lakerace_delta::{DELTA, Evolve, check_outside_tables, is_table};
 use lakerace_format::folder::{FolderSink, MakeSink, PartitionColumns, PartitionedSink};
 use lakerace_format::schema_text::print_schema;
 use lakerace_format::{
@@ -19,8 +19,7 @@ use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Output, R
 
 use crate::column_item::ColumnItem;
 use crate::database::{DatabaseTarget, shown};
-use crate::delta::{self, TableTarget};
-use crate::files::tables_on_the_way::check_target;
+use crate::delta::TableTarget;
 use crate::files::unknown_target_format;
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::options::{CopyOptions, ReadOptions};
@@ -97,14 +96,7 @@ impl CopyTarget {
 
     fn find(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
         match LocationKind::classify(target) {
-            LocationKind::Table { folder } => {
-                let location = parse_path(folder)?;
-                let (store, path) = location.open(&options.read.storage, job)?;
-                if !delta::is_local_table(&store, &path) {
-                    check_target(&store, &path)?;
-                }
-                TableTarget::new(&location, options, job).map(Self::Table)
-            }
+            LocationKind::Table { folder } => TableTarget::new(&parse_path(folder)?, options, job).map(Self::Table),
             LocationKind::Tpch => Err(tpch::refused_target(target)),
             LocationKind::Database(system) => {
                 refuse_table_options(system.name, options)?;
@@ -129,14 +121,14 @@ impl CopyTarget {
         let (store, path) = location.open(&options.read.storage, job)?;
         let kind = match target.ends_with('/') || path.is_root() || store.has_local_files() {
             false => FolderKind::below(&store, &path)?,
-            true if delta::is_table(&store, &path)? => FolderKind::Table,
+            true if is_table(&store, &path)? => FolderKind::Table,
             true => FolderKind::Absent,
         };
         // A file that is added to a table's folder would be no part of the table; one replaced there would break it.
         if kind == FolderKind::Table {
             return TableTarget::new(&location, options, job).map(Self::Table);
         }
-        check_target(&store, &path)?;
+        check_outside_tables(&store, &path)?;
         // Files have folders for the values of columns, too.
         refuse_table_options(location.as_str(), &CopyOptions { partition_by: Vec::new(), ..options.clone() })?;
         FileTarget::resolve(target, kind != FolderKind::Absent, options, job).map(Self::Files)
@@ -339,7 +331,7 @@ impl FolderKind {
                 .at(store.url(path))
                 .advice("remove one of them, or put / at the end of the name if the folder is meant"));
         }
-        Ok(if delta::is_table(store, path)? { Self::Table } else { Self::Files })
+        Ok(if is_table(store, path)? { Self::Table } else { Self::Files })
     }
 }
 

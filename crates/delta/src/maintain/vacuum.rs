@@ -15,7 +15,7 @@
 //!
 //! All other files below the table's folder are removed.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arrow::array::{Array, ArrayRef, AsArray, StructArray};
@@ -37,6 +37,7 @@ use crate::paths::CHANGE_FOLDER;
 use crate::protocol::writable;
 use crate::snapshot::Snapshot;
 use crate::table::Table;
+use crate::table_folders::tables_in;
 
 /// The options of a vacuum.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -127,19 +128,14 @@ pub(crate) fn found(snapshot: &Snapshot) -> Result<Vec<ObjectInfo>> {
         below.split('/').all(|part| !part.starts_with(HIDDEN) || partitions.iter().any(|name| part.starts_with(name)))
     };
     let listed = table.store().list(root).map_err(|error| error.at(table.location()))?;
-    let nested = nested_tables(&listed, root.as_ref());
-    let is_own = |info: &ObjectInfo| !nested.iter().any(|table| info.path.as_ref().starts_with(table));
+    let mut nested = tables_in(&listed);
+    nested.remove(root.as_ref());
+    let is_own = |info: &ObjectInfo| {
+        let path = info.path.as_ref();
+        nested.is_empty() || path.match_indices('/').all(|(end, _)| !nested.contains(&path[..end]))
+    };
     let orphaned_files = table.store().orphaned_files(root).map_err(|error| error.at(table.location()))?;
     Ok(listed.iter().filter(|info| is_data(info) && is_own(info)).cloned().chain(orphaned_files).collect())
-}
-
-/// The folders of other tables below a table's folder, with a slash at their ends.
-fn nested_tables(listed: &[ObjectInfo], root: &str) -> BTreeSet<String> {
-    let log_of = |info: &ObjectInfo| {
-        let end = info.path.as_ref().find("/_delta_log/").filter(|end| *end > root.len())?;
-        Some(info.path.as_ref()[..=end].to_owned())
-    };
-    listed.iter().filter_map(log_of).collect()
 }
 
 /// The prefixes of partition folders that look hidden.

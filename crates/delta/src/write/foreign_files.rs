@@ -8,14 +8,16 @@ use lakerace_io::{Error, ObjectInfo, Result};
 
 use crate::paths::is_own_data_file;
 use crate::table::Table;
+use crate::table_folders::check_outside_tables;
 
 /// Names that vacuum ignores start with these.
 const HIDDEN: [char; 2] = ['_', '.'];
 
 /// Returns an error where the folder of a new table has files that its vacuum would remove, or where its name is that
-/// of an object. Files of an earlier, killed write are ignored. Costs one LIST, and one HEAD on an object store.
+/// of an object, or in the folder of another table. Files of an earlier, killed write are ignored. Costs one LIST, and one HEAD on an object store.
 pub(super) fn check_folder(table: &Table) -> Result<()> {
     let (store, root) = (table.store(), table.root());
+    check_outside_tables(store, root)?;
     if !store.has_local_files() && !root.is_root() {
         // Some programs mark folders by objects without bytes.
         if store.stat(root)?.is_some_and(|object| object.size_bytes > 0) {

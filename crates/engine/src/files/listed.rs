@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use lakerace_io::{Error, ErrorKind, Job, Location, Object, Pipe, Result};
 
-use super::tables_on_the_way::TablesOnTheWay;
+use super::tables_on_the_way::check_list;
 use super::{FileSource, FoundLocation, different_formats, find_named, is_pattern, missing, single};
 use crate::database::shown;
 use crate::options::ReadOptions;
@@ -89,8 +89,7 @@ impl ListedLocations {
         }
         let empty = || Error::usage("the list of locations is empty").advice("name at least one file or folder");
         let all = all.ok_or_else(empty)?;
-        TablesOnTheWay::check_list(&all, options)
-            .map_err(|error| error.at(self.0.first().map_or("", Location::as_str)))?;
+        check_list(&all, options).map_err(|error| error.at(self.0.first().map_or("", Location::as_str)))?;
         Ok(all)
     }
 }
