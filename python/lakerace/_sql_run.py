@@ -143,7 +143,6 @@ class QueryRun:
         self.state = state
         self._batches: queue.Queue[pyarrow.RecordBatch | BaseException | None] = queue.Queue(_WAITING_BATCHES)
         self._is_stopped = threading.Event()
-        self._process = os.getpid()
 
     def batches(self) -> Iterator[pyarrow.RecordBatch]:
         """The rows batch by batch.
@@ -155,13 +154,13 @@ class QueryRun:
             thread = threading.Thread(target=self._work, args=(connection,), name="lakerace-sql", daemon=True)
             thread.start()
             try:
-                while (batch := self._next()) is not None:
+                while (batch := self._next(connection)) is not None:
                     yield batch
             except KeyboardInterrupt:
                 self._job.cancel()
                 raise
             finally:
-                if not self._is_inherited():
+                if id(connection) in _OPEN:
                     self._is_stopped.set()
                     connection.interrupt()
                     thread.join()
@@ -183,10 +182,6 @@ class QueryRun:
                 raise raised(error, self.state) from error
             return "\n".join(str(row[1]) for row in rows)
 
-    def _is_inherited(self) -> bool:
-        """Whether the process that this one was forked from has begun the run."""
-        return self._process != os.getpid()
-
     @contextmanager
     def _connected(self) -> Iterator[duckdb.DuckDBPyConnection]:
         connection = self._connection()
@@ -194,8 +189,8 @@ class QueryRun:
         try:
             yield connection
         finally:
-            if not self._is_inherited():
-                del _OPEN[id(connection)]
+            # A process that was forked in the meantime has none open: the connection is its parent's.
+            if _OPEN.pop(id(connection), None) is not None:
                 connection.close()
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -237,8 +232,8 @@ class QueryRun:
             return True
         return False
 
-    def _next(self) -> pyarrow.RecordBatch | None:
-        if self._is_inherited():
+    def _next(self, connection: duckdb.DuckDBPyConnection) -> pyarrow.RecordBatch | None:
+        if id(connection) not in _OPEN:
             message = "another process has begun this query, and was forked since then"
             raise told(UsageError, message, advice="run the query again in this process")
         while True:
