@@ -20,8 +20,8 @@ def location_text(location: str | os.PathLike[str]) -> str:
     try:
         text = os.fspath(location)
     except TypeError:
-        kind = type(location).__name__
-        message = f"one location is expected (a str or a path), not a {kind}: scan, copy, schema and upsert take lists"
+        takers = ": scan, copy, schema and upsert take lists" if isinstance(location, (list, tuple)) else ""
+        message = f"one location is expected (a str or a path), not a {type(location).__name__}{takers}"
         raise TypeError(message) from None
     return f"./{text}" if text.startswith("@") and not isinstance(location, str) else text
 

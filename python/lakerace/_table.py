@@ -103,7 +103,7 @@ class Table(ReadableRows):
             source: A location or a list of them as for :func:`lakerace.scan`, a scan, anything with `__arrow_c_stream__`, a
                 lazy frame of polars, or a list of dicts. A CSV file is read in the types of the table's columns.
             key: The key's columns, in place of the table's.
-            on_duplicate: Rows of the source with the same key: the last one wins, or they are an error.
+            on_duplicate: Rows of the source with the same key: the last one wins (with `merge`, all are combined), or error.
             merge: How to merge a column's new value with the table's value: `last` (the others' default),
                 `last_not_null`, `sum`, `min`, `max` or `concat:SEPARATOR`. A null does not count.
             insert_only: Only insert rows with new keys; existing rows stay unchanged.
@@ -116,9 +116,8 @@ class Table(ReadableRows):
             durability: Durability of local files, as for :func:`lakerace.copy`.
             auto_compact: Compact after the upsert, by the rules of `compact(auto=True)`. The rows are written even
                 if it fails, which is a `LakeraceWarning`.
-            enable_deletion_vectors: A table without deletion vectors gets them, whoever made it: rows are hidden without
-                rewriting files, and readers of the table must support deletion vectors. Tables that lakerace made get
-                them without it.
+            enable_deletion_vectors: Enable deletion vectors on a table of another writer that lacks them: rows are hidden
+                without rewriting files, and readers of the table must support them.
             partition_by: Partition columns of a table that the upsert creates.
             table_properties: Properties of a table that the upsert creates, in addition to the key.
             dry_run: Check the upsert without writing: the result's `planned` says what it would do.
