@@ -37,7 +37,7 @@ def test_files_of_a_table_are_not_read_for_its_rows(table: Path) -> None:
         lake,
         lake / "t*",
     ]:
-        with pytest.raises(lr.UsageError, match=r"are those of the Delta table .*/lake/table"):
+        with pytest.raises(lr.UsageError, match=r"belong to the Delta table .*/lake/table"):
             lr.scan(place).count()
     done = run("scan", table / "*" / "*.parquet", "--count")
     assert done.code == 2
