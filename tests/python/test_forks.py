@@ -120,6 +120,34 @@ def test_what_is_half_read_is_an_error_in_a_child(tmp_path: Path, stream: str) -
     assert of_parent == str(ROWS)
 
 
+ASKED_AGAIN = """
+import os, sys
+import lakerace as lr
+import pyarrow as pa
+
+stream = pa.RecordBatchReader.from_stream(lr.scan(sys.argv[1], batch_rows=1000))
+stream.read_next_batch()
+child = os.fork()
+if child == 0:
+    for attempt in range(3):
+        try:
+            stream.read_next_batch()
+        except pa.ArrowInvalid as error:
+            print(error, flush=True)
+    sys.exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_stream_that_ended_with_an_error_has_no_other_end(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": range(ROWS)}), tmp_path / "rows.parquet")
+    program = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", ASKED_AGAIN, str(tmp_path / "rows.parquet")]
+    done = subprocess.run(program, check=True, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+    errors = done.stdout.splitlines()
+    assert len(errors) == 3
+    assert all("another process has begun" in error for error in errors)
+
+
 DROPPED = """
 import gc, os, sys
 import lakerace as lr

@@ -119,6 +119,8 @@ struct ThreadedReader {
     /// The thread that asked for the stream: if it is Python's main thread, it hears Ctrl-C.
     owner: ThreadId,
     signals_checked: Instant,
+    /// The error with which the stream has ended: a consumer that asks again is not told that the rows are complete.
+    ended_by: Option<Error>,
     /// True if a consumer of whom nothing is known pulls, so that a signal's exception can't be raised from here.
     is_handed_over: bool,
 }
@@ -154,6 +156,7 @@ impl ThreadedReader {
             caller: None,
             owner: std::thread::current().id(),
             signals_checked: Instant::now(),
+            ended_by: None,
             is_handed_over: false,
         })
     }
@@ -246,11 +249,14 @@ impl Iterator for ThreadedReader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some(error) = &self.ended_by {
+            return Some(Err(foreign(error.clone())));
+        }
         let next = match self.first.take() {
             Some(first) => first,
             None => self.wait(),
         };
-        Some(next?.map_err(foreign))
+        Some(next?.map_err(|error| foreign(self.ended_by.insert(error).clone())))
     }
 }
 
