@@ -230,7 +230,7 @@ class Scan(ReadableRows):
         return (Scan, (self._location, options, self._part, self._pickle_credentials))
 
     def __repr__(self) -> str:
-        hidden = ("storage_options", "locations")
+        hidden = ("storage_options", "locations", "table_id")
         set_options = {k: v for k, v in self._options.items() if v is not None and k not in hidden}
         options = "".join(f", {name}={value!r}" for name, value in set_options.items())
         return f"<lakerace.Scan {self.location!r}{options}>"
@@ -259,7 +259,9 @@ class Scan(ReadableRows):
     def _fixed_options(self) -> dict[str, Any]:
         """The options with which another process or job reads the same version of a table."""
         version = self._native.version
-        return self._options if version is None or self._part is not None else {**self._options, "at": str(version)}
+        if version is None or self._part is not None:
+            return self._options
+        return {**self._options, "at": str(version), "table_id": self._native.table_id}
 
     def _with_options(self, options: dict[str, Any]) -> Scan:
         """A scan of the same opened files, and of the same version of a table, with other columns, filter and limit."""

@@ -179,6 +179,26 @@ def test_a_scan_reads_one_version_by_every_way(tmp_path: Path) -> None:
     assert lr.scan(str(table)).count() == lr.Table(str(table)).scan().count() == 5
 
 
+def test_a_scan_of_a_table_is_not_one_of_a_table_that_replaces_it(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    deltalake.write_deltalake(table, pa.table({"id": [1, 2, 3]}))
+    scan = lr.scan(str(table))
+    task = scan.tasks(1)[0]
+    pickled = pickle.dumps(scan)
+    assert pickle.loads(pickled).count() == 3
+
+    shutil.rmtree(table)
+    deltalake.write_deltalake(table, pa.table({"id": [4, 5]}))
+    with pytest.raises(lr.ConflictError, match="another table has taken the place"):
+        pickle.loads(pickled).count()
+    with pytest.raises(lr.ConflictError, match="another table has taken the place"):
+        list(lr.sql("SELECT * FROM t", t=scan))
+    for reads in (scan, task, pickle.loads(pickle.dumps(task))):
+        with pytest.raises((lr.NotFoundError, lr.UsageError), match=r"\.parquet"):
+            reads.to_arrow()
+    assert lr.scan(str(table)).count() == 2
+
+
 def test_schema_names_version_and_partitions() -> None:
     schema = lr.schema(folder("partitions"))
     assert schema["format"] == "delta"

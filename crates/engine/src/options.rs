@@ -31,6 +31,8 @@ pub struct ReadOptions {
     pub batch_rows: Option<usize>,
     /// The version of a Delta table: its number, or a timestamp. `None`: the last one.
     pub at: Option<String>,
+    /// The id of the Delta table that was opened before: another table at the same place is an error. `None`: any table.
+    pub table_id: Option<String>,
     /// The format, where the name does not say it.
     pub format: Option<&'static FileFormat>,
     /// The CSV dialect.

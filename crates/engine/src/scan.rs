@@ -135,6 +135,11 @@ impl Scan {
         self.version.as_ref().map(Snapshot::version)
     }
 
+    /// The id of the Delta table that is read; `None` of other sources.
+    pub fn table_id(&self) -> Option<&str> {
+        self.version.as_ref().map(Snapshot::table_id)
+    }
+
     /// The number of all rows, whether they are read or not, if open metadata contain it.
     pub fn total_rows(&self) -> Option<u64> {
         self.source.info().rows

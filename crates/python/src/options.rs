@@ -200,6 +200,7 @@ impl<'py> Keywords<'py> {
         let timestamp_unit = self.parsed("timestamp_unit", parse_choice::<TimestampUnit>)?.unwrap_or_default();
         Ok(ReadOptions {
             locations: self.locations()?,
+            table_id: self.get("table_id")?,
             columns: self.columns()?,
             filter: self.get("where")?,
             order_by: self.get("order_by")?,

@@ -68,6 +68,7 @@ impl Scan {
         let mut options = self.options.clone();
         // A scan reads one version of a Delta table, even if there is a later one by now.
         options.at = open.scan.version().map(|version| version.to_string()).or(options.at);
+        options.table_id = open.scan.table_id().map(str::to_owned).or(options.table_id);
         let open = OpenedScan::new(py, &self.location, &options, self.part.as_deref(), job)?;
         *lock(&self.open) = open.clone();
         Ok(open)
@@ -167,6 +168,12 @@ impl Scan {
     #[getter]
     fn version(&self) -> Option<u64> {
         lock(&self.open).scan.version()
+    }
+
+    /// The id of the Delta table that is read; `None` of other sources.
+    #[getter]
+    fn table_id(&self) -> Option<String> {
+        lock(&self.open).scan.table_id().map(str::to_owned)
     }
 
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
