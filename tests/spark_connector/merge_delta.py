@@ -87,6 +87,20 @@ def outcome(spark: SparkSession, name: str, statement: str) -> tuple[bool, list[
     return done, sorted(map(str, spark.sql(f"SELECT * FROM {name}").collect()))
 
 
+def counted_rows(place: Path) -> list[str]:
+    """The rows that the entry after those of the files says to be inserted, updated and deleted."""
+    entry = place / "_delta_log" / f"{FILES:020}.json"
+    if not entry.exists():
+        return ["0", "0", "0"]
+    actions = map(json.loads, entry.read_text(encoding="utf-8").splitlines())
+    [info] = [action["commitInfo"] for action in actions if "commitInfo" in action]
+    metrics = info["operationMetrics"]
+    # Spark makes an append of a MERGE that only inserts.
+    if info["operation"] == "WRITE":
+        return [metrics["numOutputRows"], "0", "0"]
+    return [metrics.get(f"numTargetRows{change}", "0") for change in ("Inserted", "Updated", "Deleted")]
+
+
 def compare(spark: SparkSession, folder: Path, seed: int) -> tuple[str, bool]:
     """A text where a MERGE has two outcomes, and whether it is refused."""
     chance = random.Random(seed)
@@ -109,7 +123,8 @@ def compare(spark: SparkSession, folder: Path, seed: int) -> tuple[str, bool]:
     found = {}
     for catalog, place in places.items():
         name = f"{catalog}.`{place}`"
-        found[catalog] = outcome(spark, name, f"MERGE INTO {name} t USING source s ON {condition} {clauses}")
+        done, rows = outcome(spark, name, f"MERGE INTO {name} t USING source s ON {condition} {clauses}")
+        found[catalog] = (done, rows, counted_rows(place))
     same = found["delta"] == found["lake"]
     return "" if same else f"seed {seed}, key {key}, {clauses}: {found}", not found["delta"][0]
 

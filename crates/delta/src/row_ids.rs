@@ -46,6 +46,8 @@ pub struct RowStatement {
     pub kind: RowStatementKind,
     /// Conditions that the rows met, in SQL; `None` where they are not known.
     pub conditions: Option<Vec<String>>,
+    /// Rows that were hidden for a new row each; `None` where they are not known.
+    pub updated_rows: Option<u64>,
 }
 
 /// The kind of a [`RowStatement`].
@@ -100,7 +102,8 @@ pub fn commit_rows(
     let removal = RemovalMethod::for_snapshot(base, false, WriteOptions::default).map_err(named)?;
     let known = KnownRows { version: base.version() };
     let action = RemovalCommit::new(Box::new(known), statement.operation(), removal);
-    let mut action = action.with_parameters(statement.parameters()).depending(RowDependency::Values);
+    let action = action.with_parameters(statement.parameters()).depending(RowDependency::Values);
+    let mut action = action.with_updated_rows(statement.updated_rows);
     let hidden = hidden.into_iter().map(|(name, rows)| (name, rows.into_iter().collect())).collect();
     action.note(&base.files()?.files, by_files(base, hidden)?, 1);
     let commit =

@@ -159,7 +159,7 @@ fn rows_are_hidden_by_their_ids() {
 }
 
 fn statement() -> RowStatement {
-    RowStatement { kind: RowStatementKind::Update, conditions: Some(vec!["id < 3".to_owned()]) }
+    RowStatement { kind: RowStatementKind::Update, conditions: Some(vec!["id < 3".to_owned()]), updated_rows: None }
 }
 
 #[test]

@@ -220,6 +220,8 @@ struct TaskReports {
     files: Vec<PendingFile>,
     staged: Vec<String>,
     hidden: HashMap<String, Vec<u64>>,
+    /// Hidden rows that a new row replaces each.
+    updated_rows: u64,
     upserted: Vec<UpsertPart>,
 }
 
@@ -239,6 +241,10 @@ impl TaskReports {
                 if message["rows"].as_u64() != Some(0) {
                     told.staged.push(file.to_owned());
                 }
+                continue;
+            }
+            if let Some(rows) = message["updated_rows"].as_u64() {
+                told.updated_rows += rows;
                 continue;
             }
             if message["upserted"].is_object() {
@@ -270,7 +276,7 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
         return Ok(version_text(lakerace::truncate(&base)?));
     }
     if settings.get("write.rows").is_some() {
-        let statement = row_statement(&settings)?;
+        let statement = RowStatement { updated_rows: Some(told.updated_rows), ..row_statement(&settings)? };
         let planned = planned::planned(&settings)?;
         let changed = commit_rows(&base, told.files, told.hidden, &statement, planned.as_ref())?;
         return Ok(version_text(changed.and_then(|changed| changed.written.version)));
@@ -315,7 +321,7 @@ fn row_statement(settings: &SparkSettings) -> Result<RowStatement> {
     };
     let broken = |e: serde_json::Error| Error::internal("not a list of conditions").because(e);
     let conditions = settings.parsed("write.conditions", |text| serde_json::from_str(text).map_err(broken))?;
-    Ok(RowStatement { kind, conditions })
+    Ok(RowStatement { kind, conditions, updated_rows: None })
 }
 
 /// Says whether Spark has brought the rows of a key to one task. The table at the time of the commit does not determine

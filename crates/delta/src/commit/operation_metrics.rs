@@ -22,6 +22,8 @@ pub(crate) struct OperationFigures {
     pub copied_rows: u64,
     /// Rows of the table that were removed or replaced. `None`: those of the removed files.
     pub removed_rows: Option<u64>,
+    /// Rows of the table that a written row replaces each, where they were counted.
+    pub updated_rows: Option<u64>,
     /// Each written row replaces the rows with its key.
     pub is_by_key: bool,
     /// The table's files and their bytes after a restore.
@@ -236,8 +238,8 @@ impl OperationFigures {
     fn merged_rows(&self) -> Option<(u64, u64, u64)> {
         let (written, removed) = (self.written_rows, self.removed_rows?);
         let is_known = self.is_by_key || written == 0 || removed == 0;
-        let updated = written.min(removed);
-        is_known.then_some((written - updated, updated, removed - updated))
+        let updated = self.updated_rows.or(is_known.then_some(written))?.min(written).min(removed);
+        Some((written - updated, updated, removed - updated))
     }
 }
 

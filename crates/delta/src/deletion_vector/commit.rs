@@ -55,6 +55,8 @@ pub(crate) struct RemovalCommit {
     parameters: Vec<(&'static str, String)>,
     /// Each written row replaces the rows with its key.
     is_by_key: bool,
+    /// See [`OperationFigures::updated_rows`].
+    updated_rows: Option<u64>,
     /// The rows of the source, for the metrics in the log.
     source_rows: Option<u64>,
     removal: RemovalMethod,
@@ -126,6 +128,7 @@ impl RemovalCommit {
             operation,
             parameters: Vec::new(),
             is_by_key: false,
+            updated_rows: None,
             source_rows: None,
             removal,
             found: HashMap::new(),
@@ -146,6 +149,11 @@ impl RemovalCommit {
     /// Makes each written row one that replaces the rows with its key; the source has so many rows, if that is known.
     pub fn by_key(self, source_rows: Option<u64>) -> Self {
         Self { is_by_key: true, source_rows, ..self }
+    }
+
+    /// Sets the number of hidden rows that a written row replaces each, if it is known.
+    pub fn with_updated_rows(self, updated_rows: Option<u64>) -> Self {
+        Self { updated_rows, ..self }
     }
 
     /// Sets the dependency of the written rows on those of the table.
@@ -365,8 +373,8 @@ impl CommitAction for RemovalCommit {
 
     fn figures(&self) -> OperationFigures {
         let removed_rows = Some(self.changed.hidden);
-        let (source_rows, is_by_key) = (self.source_rows, self.is_by_key);
-        OperationFigures { source_rows, removed_rows, is_by_key, ..OperationFigures::default() }
+        let (source_rows, updated_rows, is_by_key) = (self.source_rows, self.updated_rows, self.is_by_key);
+        OperationFigures { source_rows, removed_rows, updated_rows, is_by_key, ..OperationFigures::default() }
     }
 
     fn written(&self) -> &[AddedFile] {

@@ -64,7 +64,7 @@ fn rows_that_are_not_known_are_not_told() {
     let figures = OperationFigures { written_rows: 3, ..OperationFigures::default() };
     assert_eq!(told("WRITE", &batches, figures), "numOutputRows=3 numRemovedBytes=3 numRemovedFiles=2");
     assert_eq!(told("DELETE", &batches, figures), "numRemovedBytes=3 numRemovedFiles=2");
-    // Of rows that are changed by their ids, no one counts which take the place of others.
+    // Rows that are changed by their ids, and not counted.
     let figures = OperationFigures { removed_rows: Some(2), ..figures };
     assert_eq!(told("MERGE", &batches, figures), "numOutputRows=3 numTargetBytesRemoved=3 numTargetFilesRemoved=2");
     assert_eq!(told("SET TBLPROPERTIES", &[], figures), "");
@@ -82,6 +82,13 @@ fn rows_of_a_merge_add_up() {
     assert_eq!(merged(5, 0, false), Some((5, 0, 0)));
     assert_eq!(merged(0, 5, false), Some((0, 0, 5)));
     assert_eq!(merged(5, 2, false), None);
+    let by_ids = OperationFigures {
+        written_rows: 5,
+        removed_rows: Some(4),
+        updated_rows: Some(3),
+        ..OperationFigures::default()
+    };
+    assert_eq!(by_ids.merged_rows(), Some((2, 3, 1)));
 }
 
 #[test]

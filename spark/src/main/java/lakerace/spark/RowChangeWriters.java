@@ -34,6 +34,7 @@ final class RowChangeWriters implements DeltaWriterFactory {
     private final StructType schema;
     /** The numbers of rows, as text, by file. */
     private final Map<String, StringBuilder> hidden = new HashMap<>();
+    private long updatedRows;
     private RowWriter rows;
 
     Writer(String location, Map<String, String> options, StructType schema) {
@@ -50,8 +51,10 @@ final class RowChangeWriters implements DeltaWriterFactory {
 
     @Override
     public void update(InternalRow metadata, InternalRow id, InternalRow row) {
+      // The row is hidden in its file, and a new one is written to any file.
       delete(metadata, id);
       insert(row);
+      updatedRows++;
     }
 
     @Override
@@ -65,6 +68,7 @@ final class RowChangeWriters implements DeltaWriterFactory {
     @Override
     public WriterCommitMessage commit() {
       StringBuilder text = new StringBuilder(rows == null ? "" : rows.finish());
+      text.append(Native.RECORD).append("{\"updated_rows\":").append(updatedRows).append('}');
       hidden.forEach((file, numbers) -> text.append(Native.RECORD).append(file).append(Native.UNIT).append(numbers));
       return new TaskMessage(text.toString());
     }

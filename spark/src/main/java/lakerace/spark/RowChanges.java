@@ -49,12 +49,6 @@ final class RowChanges implements SupportsDelta {
     return new NamedReference[] {Expressions.column(DeltaTable.FILE), Expressions.column(DeltaTable.POSITION)};
   }
 
-  /** An updated row is hidden in its file, and a new one is written to any file. */
-  @Override
-  public boolean representUpdateAsDeleteAndInsert() {
-    return true;
-  }
-
   @Override
   public DeltaWriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     HashMap<String, String> options = new HashMap<>(table.options);
