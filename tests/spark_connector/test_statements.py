@@ -63,7 +63,8 @@ def test_truncate(spark: SparkSession, shop: str, tmp_path: Path) -> None:
 
 def test_drop(spark: SparkSession, shop: str, tmp_path: Path) -> None:
     inner = tmp_path / "t" / "inner"
-    lr.copy(lr.scan(str(tmp_path / "t")), f"delta:{inner}")
+    lr.copy(lr.scan(str(tmp_path / "t")), f"delta:{tmp_path / 'other'}")
+    (tmp_path / "other").rename(inner)
     refused(spark, f"DROP TABLE {shop}", "another table in it")
     assert len(rows(spark, shop)) == len(ROWS)
     inner.rename(tmp_path / "other")
