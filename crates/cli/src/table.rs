@@ -103,14 +103,17 @@ impl TablePrinter {
             widths.push(width.clamp(1, WIDEST));
         }
         if let Some(terminal) = self.terminal {
-            fit(&mut widths, terminal);
+            let is_cut: Vec<bool> = (0..widths.len()).map(|column| is_cut(&self.schema, column)).collect();
+            fit(&mut widths, &is_cut, terminal);
         }
         let hidden = self.schema.fields().len() - widths.len();
+        let last = widths.len().saturating_sub(1);
         let mut line = String::new();
         let mut rule = String::new();
         for (i, width) in widths.iter().enumerate() {
             let name = printable(self.schema.field(i).name());
-            self.put(&mut line, &name, *width, is_number(&self.schema, i), i + 1 == widths.len());
+            let name = if self.terminal.is_some() { truncate_str(&name, *width, "…") } else { name.as_str().into() };
+            self.put(&mut line, &name, *width, i, last);
             rule += &"─".repeat(*width);
             rule += if i + 1 == widths.len() { "" } else { GAP };
         }
@@ -128,17 +131,17 @@ impl TablePrinter {
             .iter()
             .map(|column| ArrayFormatter::try_new(column, &options).map_err(formatting))
             .collect::<Result<Vec<_>>>()?;
+        let last = widths.len().saturating_sub(1);
         let mut line = String::new();
         for row in 0..batch.num_rows() {
             line.clear();
             for (i, formatter) in formatters.iter().enumerate() {
-                let is_last = i + 1 == widths.len();
                 if batch.column(i).is_null(row) && self.terminal.is_some() {
                     let dim = style("null").dim().to_string();
-                    self.put(&mut line, &dim, widths[i], is_number(&self.schema, i), is_last);
+                    self.put(&mut line, &dim, widths[i], i, last);
                 } else {
                     let text = cell(formatter, batch.column(i), row)?;
-                    self.put(&mut line, &text, widths[i], is_number(&self.schema, i), is_last);
+                    self.put(&mut line, &text, widths[i], i, last);
                 }
             }
             writeln!(self.out, "{line}")?;
@@ -146,32 +149,35 @@ impl TablePrinter {
         Ok(())
     }
 
-    /// Adds one padded cell to `line`.
-    fn put(&self, line: &mut String, text: &str, width: usize, to_the_right: bool, is_last: bool) {
-        let text = if self.terminal.is_some() { truncate_str(text, width, "…") } else { text.into() };
+    /// Adds one padded cell to `line`. `last` is the column without a following one.
+    fn put(&self, line: &mut String, text: &str, width: usize, column: usize, last: usize) {
+        let is_cut = self.terminal.is_some() && is_cut(&self.schema, column);
+        let text = if is_cut { truncate_str(text, width, "…") } else { text.into() };
+        let to_the_right = is_number(&self.schema, column);
         let side = if to_the_right { Alignment::Right } else { Alignment::Left };
         // Nothing after the last text: trailing blanks only make a line wrap.
-        if is_last && !to_the_right {
+        if column == last && !to_the_right {
             *line += &text;
         } else {
             *line += &pad_str(&text, width, side, None);
         }
-        if !is_last {
+        if column != last {
             *line += GAP;
         }
     }
 }
 
-/// Narrows the widest columns until all fit, then drops columns from the end.
-fn fit(widths: &mut Vec<usize>, terminal: usize) {
+/// Narrows the widest of the columns that may be cut until all fit, then drops columns from the end.
+fn fit(widths: &mut Vec<usize>, is_cut: &[bool], terminal: usize) {
     const MORE: usize = "  … 10000 more".len();
     let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
     while total(widths) > terminal {
-        let widest = widths.iter().copied().max().unwrap_or(0);
+        let cut = || widths.iter().zip(is_cut).filter(|(_, is_cut)| **is_cut).map(|(width, _)| *width);
+        let widest = cut().max().unwrap_or(0);
         if widest <= NARROWEST {
             break;
         }
-        for width in widths.iter_mut().filter(|width| **width == widest) {
+        for (width, _) in widths.iter_mut().zip(is_cut).filter(|(width, is_cut)| **width == widest && **is_cut) {
             *width -= 1;
         }
     }
@@ -180,6 +186,12 @@ fn fit(widths: &mut Vec<usize>, terminal: usize) {
             widths.pop();
         }
     }
+}
+
+/// Returns true if a terminal may cut values of a column: a number or a time without its last digits is another one.
+fn is_cut(schema: &SchemaRef, column: usize) -> bool {
+    let data_type = schema.field(column).data_type();
+    !data_type.is_numeric() && !data_type.is_temporal()
 }
 
 fn is_number(schema: &SchemaRef, column: usize) -> bool {

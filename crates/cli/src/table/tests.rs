@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, StringArray};
+use arrow::array::{ArrayRef, Int64Array, StringArray, TimestampMillisecondArray};
 
 use super::*;
 
@@ -73,11 +73,33 @@ fn no_rows_print_the_header_and_the_first_rows_of_all_batches_set_the_widths() {
 }
 
 #[test]
+fn a_terminal_shows_numbers_and_times_whole() {
+    let columns: [(&str, ArrayRef); 4] = [
+        ("text", Arc::new(StringArray::from(vec!["a long text that is cut"]))),
+        ("number", Arc::new(Int64Array::from(vec![1_234_567_890_123]))),
+        ("time", Arc::new(TimestampMillisecondArray::from(vec![1_700_000_000_000]).with_timezone("UTC"))),
+        ("other", Arc::new(StringArray::from(vec!["another text that is cut"]))),
+    ];
+    let rows = RecordBatch::try_from_iter(columns).unwrap();
+    let schema = rows.schema();
+    let text = print(&[rows], Arc::clone(&schema), Some(60));
+    assert!(text.contains("1234567890123") && text.contains("2023-11-14T22:13:20Z"), "{text}");
+    assert!(text.lines().all(|line| measure_text_width(line) <= 60), "{text}");
+    assert_eq!(text.matches('…').count(), 2, "{text}");
+    // Numbers of later rows that are larger than the first ones.
+    let rows =
+        batch((0..=1000).map(|at| Some(if at < 1000 { 1 } else { 123_456_789 })).collect(), vec![Some("a"); 1001]);
+    let schema = rows.schema();
+    assert!(print(&[rows], schema, Some(60)).contains("123456789  a"));
+}
+
+#[test]
 fn columns_that_do_not_fit_are_counted() {
     let column: ArrayRef = Arc::new(Int64Array::from(vec![123_456_789]));
     let rows = RecordBatch::try_from_iter((0..50).map(|i| (format!("column{i}"), Arc::clone(&column)))).unwrap();
     let schema = rows.schema();
     let text = print(&[rows], schema, Some(40));
     assert!(text.lines().all(|line| measure_text_width(line) <= 40), "{text}");
-    assert!(text.lines().next().unwrap().ends_with("… 47 more"), "{text}");
+    assert!(text.lines().next().unwrap().ends_with("… 48 more"), "{text}");
+    assert_eq!(text.matches("123456789").count(), 2, "{text}");
 }
