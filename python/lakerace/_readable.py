@@ -53,12 +53,17 @@ class ShownRows:
         shown = self.head(SHOWN_ROWS + 1).to_arrow()
         rows = list(zip(*(_texts(column) for column in shown.columns), strict=True))
         schema = self._schema_shown()
+        # Notebooks put all cells to the right, where only numbers belong.
+        sides = ["" if _is_number(field.type) else ' style="text-align: left"' for field in schema]
         names = "".join(
-            f"<th>{escape(name)}<br><small>{escape(str(schema.field(at).type))}</small></th>"
+            f"<th{sides[at]}>{escape(name)}<br><small>{escape(str(schema.field(at).type))}</small></th>"
             for at, name in enumerate(schema.names)
         )
         lines = "".join(
-            "<tr>" + "".join(f"<td>{escape(value)}</td>" for value in row) + "</tr>" for row in rows[:SHOWN_ROWS]
+            "<tr>"
+            + "".join(f"<td{side}>{escape(value)}</td>" for side, value in zip(sides, row, strict=True))
+            + "</tr>"
+            for row in rows[:SHOWN_ROWS]
         )
         more = f"the first {SHOWN_ROWS} rows" if len(rows) > SHOWN_ROWS else _counted(len(rows), "row")
         return (
@@ -190,6 +195,11 @@ class ReadableRows(ShownRows):
 
     def _schema_shown(self) -> pyarrow.Schema:
         return self._scanned().schema
+
+
+def _is_number(data_type: pyarrow.DataType) -> bool:
+    types = needed("pyarrow").types
+    return bool(types.is_integer(data_type) or types.is_floating(data_type) or types.is_decimal(data_type))
 
 
 def _texts(column: pyarrow.ChunkedArray) -> list[str]:

@@ -81,7 +81,9 @@ def test_a_notebook_shows_the_first_rows(rows: lr.Scan | lr.Table) -> None:
     assert html.count("<tr>") == 11
     assert "&lt;b&gt;" in html
     assert "<b>" not in html
-    assert "<td>null</td>" in html
+    left = '<td style="text-align: left">'
+    assert f"{left}null</td>" in html
+    assert "<td>0</td>" in html
     assert "the first 10 rows, 2 columns" in html
     assert ": 1 row, 2 columns" in rows.head(1)._repr_html_()
 
@@ -90,7 +92,8 @@ def test_a_notebook_shows_times_that_python_has_not(tmp_path: Path) -> None:
     times = pa.array([1, None, 4_102_444_800_000_000_001], pa.timestamp("ns"))
     pq.write_table(pa.table({"t": times, "l": [[1], None, []]}), tmp_path / "a.parquet")
     html = lr.scan(tmp_path / "a.parquet")._repr_html_()
-    assert "<td>1970-01-01 00:00:00.000000001</td><td>[1]</td>" in html
+    left = '<td style="text-align: left">'
+    assert f"{left}1970-01-01 00:00:00.000000001</td>{left}[1]</td>" in html
     assert "2100-01-01 00:00:00.000000001" in html
     pq.write_table(pa.table({"a": pa.array([], pa.int64())}), tmp_path / "none.parquet")
     assert "0 rows, 1 column<" in lr.scan(tmp_path / "none.parquet")._repr_html_()
