@@ -209,6 +209,12 @@ fn rows_counted(metric: &str) -> Option<String> {
     Some(if words.is_empty() { "rows".to_owned() } else { words.join(" ") })
 }
 
+/// What a version adds and removes: `+2 -1`; nothing for 0.
+fn signed(added: u64, removed: u64, text: impl Fn(u64) -> String) -> String {
+    let signs = [('+', added), ('-', removed)].into_iter().filter(|(_, count)| *count > 0);
+    signs.map(|(sign, count)| format!("{sign}{}", text(count))).collect::<Vec<_>>().join(" ")
+}
+
 fn table(told: &[HistoryEntry]) -> std::result::Result<RecordBatch, arrow::error::ArrowError> {
     let number = |of: fn(&HistoryEntry) -> u64| -> ArrayRef { Arc::new(told.iter().map(of).collect::<UInt64Array>()) };
     let text = |of: &dyn Fn(&HistoryEntry) -> String| -> ArrayRef {
@@ -222,18 +228,17 @@ fn table(told: &[HistoryEntry]) -> std::result::Result<RecordBatch, arrow::error
     };
     let rows = |entry: &HistoryEntry| {
         let told = entry.metrics.iter().filter(|(_, value)| *value != "0");
-        let told = told.filter_map(|(name, value)| Some(format!("{}={value}", rows_counted(name)?)));
-        told.collect::<Vec<_>>().join(", ")
+        let mut told: Vec<_> = told.filter_map(|(name, value)| Some((rows_counted(name)?, value))).collect();
+        told.sort_by_key(|(change, _)| !["inserted", "updated", "deleted"].contains(&change.as_str()));
+        told.iter().map(|(change, value)| format!("{change}={value}")).collect::<Vec<_>>().join(", ")
     };
-    let fields: [(&str, ArrayRef); 11] = [
+    let fields: [(&str, ArrayRef); 9] = [
         ("version", number(|entry| entry.version)),
         ("timestamp", Arc::new(times)),
         ("operation", text(&|entry| entry.operation.clone().unwrap_or_default())),
-        ("added", number(|entry| entry.files_added)),
-        ("removed", number(|entry| entry.files_removed)),
+        ("files", text(&|entry| signed(entry.files_added, entry.files_removed, human::count))),
+        ("bytes", text(&|entry| signed(entry.bytes_added, entry.bytes_removed, human::bytes))),
         ("vectors", number(|entry| entry.vectors)),
-        ("bytes added", text(&|entry| human::bytes(entry.bytes_added))),
-        ("bytes removed", text(&|entry| human::bytes(entry.bytes_removed))),
         ("rows", text(&rows)),
         ("engine", text(&|entry| entry.engine.clone().unwrap_or_default())),
         ("parameters", text(&parameters)),
