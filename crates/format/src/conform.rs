@@ -35,7 +35,7 @@ pub fn check(file: &DataType, table: &DataType, stored: &DataType, find_by: Find
         }
         (from, to, _) if from == to || widens(from, to) => Ok(()),
         (from, to, _) => {
-            Err(Error::invalid(format!("it is {} in the file, but {} in the table", print_type(from), print_type(to))))
+            Err(Error::invalid(format!("it is {} in the rows, but {} in the table", print_type(from), print_type(to))))
         }
     }
 }
