@@ -108,6 +108,14 @@ pub enum ScalarFunction {
     DatePart,
     /// True of a text in which a regular expression is found; a third argument has flags, `i` for letters without case.
     RegexpLike,
+    /// Text in which each occurrence of the second argument is the third one.
+    Replace,
+    /// True of a text that starts with the second argument.
+    StartsWith,
+    /// A number without its sign.
+    Abs,
+    /// A number rounded to an integer, or to so many digits after the point as the second argument says, a constant.
+    Round,
 }
 
 impl Expr {

@@ -33,6 +33,7 @@ mod literal;
 mod node;
 mod operand;
 mod prune;
+mod rounding;
 mod row_value;
 pub mod time;
 mod value;

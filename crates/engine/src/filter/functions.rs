@@ -32,6 +32,10 @@ const FUNCTIONS: &[(&str, ScalarFunction)] = &[
     ("date_part", ScalarFunction::DatePart),
     ("regexp_like", ScalarFunction::RegexpLike),
     ("regexp_matches", ScalarFunction::RegexpLike),
+    ("replace", ScalarFunction::Replace),
+    ("starts_with", ScalarFunction::StartsWith),
+    ("abs", ScalarFunction::Abs),
+    ("round", ScalarFunction::Round),
 ];
 
 /// Functions of SQL whose values are those of several rows.
@@ -52,7 +56,7 @@ const AGGREGATES: [&str; 12] = [
 
 /// The functions by name, for messages.
 const KNOWN: &str = "coalesce, nullif, lower, upper, length, concat, substr, trim, ltrim, rtrim, date_trunc, date_part, extract, \
-                     regexp_like, now";
+                     regexp_like, replace, starts_with, abs, round, now";
 
 /// Converts a call of a function, or an expression for which SQL has special syntax.
 pub(super) fn computed(sql: Sql, depth: ExprDepth<'_>, at: Location) -> Result<Expr> {
@@ -121,6 +125,13 @@ fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Ex
             let parts = arguments.into_iter().map(|part| call(ScalarFunction::Coalesce, vec![text(part), empty()]));
             Ok(call(ScalarFunction::Concat, parts.chain([empty()]).collect()))
         }
+        // Statistics can decide LIKE.
+        ("starts_with", [value, Expr::Literal(Literal::Text(prefix))]) => Ok(Expr::Like {
+            expr: Box::new(value.clone()),
+            pattern: prefix.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_") + "%",
+            escape: Some('\\'),
+            case_insensitive: false,
+        }),
         ("nullif", [value, other]) => {
             let left = Box::new(depth.copied(value)?);
             let equal = Expr::Compare { op: CompareOp::Eq, left, right: Box::new(other.clone()) };

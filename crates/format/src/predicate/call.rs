@@ -16,6 +16,7 @@ use super::date_trunc::{DateUnit, truncated};
 use super::kernels::internal;
 use super::like::{LikePattern, like};
 use super::operand::RowOperand;
+use super::rounding::{absolute, rounded};
 use crate::schema_text::print_type;
 use crate::uuids::{uuid_texts, uuids_of};
 
@@ -36,6 +37,13 @@ pub(super) enum FunctionCall {
         at_end: bool,
     },
     Concat,
+    Replace,
+    StartsWith,
+    Abs,
+    /// To so many digits after the point.
+    Round {
+        digits: i32,
+    },
     DateTrunc(DateUnit),
     DatePart(DatePart),
     /// Seconds since 1970, with their fraction.
@@ -71,6 +79,10 @@ impl FunctionCall {
             Self::Length => length(&arguments[0])?,
             Self::Trim { at_start, at_end } => trim(arguments, rows, *at_start, *at_end)?,
             Self::Concat => concat(arguments, rows)?,
+            Self::Replace => replaced(arguments, rows)?,
+            Self::StartsWith => starts_with(arguments, rows)?,
+            Self::Abs => absolute(&arguments[0])?,
+            Self::Round { digits } => rounded(&arguments[0], *digits)?,
             Self::DateTrunc(unit) => truncated(&in_utc(&arguments[0])?, *unit, arguments[0].array.data_type())?,
             Self::DatePart(part) => {
                 let parts = date_part(&in_utc(&arguments[0])?, *part);
@@ -229,6 +241,28 @@ fn concat(arguments: &[RowOperand], rows: usize) -> Result<ArrayRef> {
         Some(all)
     };
     Ok(Arc::new((0..rows).map(value).collect::<StringViewArray>()))
+}
+
+/// The text of an operand at a row; `None` if it is null.
+fn text_at(texts: &RowOperand, row: usize) -> Option<&str> {
+    let (array, place) = (texts.array.as_string_view(), at(texts, row));
+    array.is_valid(place).then(|| array.value(place))
+}
+
+/// An empty text to look for is nowhere.
+fn replaced(arguments: &[RowOperand], rows: usize) -> Result<ArrayRef> {
+    let texts = arguments.iter().map(texts).collect::<Result<Vec<_>>>()?;
+    let value = |row: usize| {
+        let (text, from, to) = (text_at(&texts[0], row)?, text_at(&texts[1], row)?, text_at(&texts[2], row)?);
+        Some(if from.is_empty() { text.to_owned() } else { text.replace(from, to) })
+    };
+    Ok(Arc::new((0..rows).map(value).collect::<StringViewArray>()))
+}
+
+fn starts_with(arguments: &[RowOperand], rows: usize) -> Result<ArrayRef> {
+    let texts = arguments.iter().map(texts).collect::<Result<Vec<_>>>()?;
+    let value = |row: usize| Some(text_at(&texts[0], row)?.starts_with(text_at(&texts[1], row)?));
+    Ok(Arc::new((0..rows).map(value).collect::<BooleanArray>()))
 }
 
 /// Instants in UTC, without a zone.

@@ -40,10 +40,12 @@ impl PredicateBinder<'_> {
         let (least, most) = match function {
             F::Coalesce => (1, usize::MAX),
             F::Concat => (2, usize::MAX),
-            F::Lower | F::Upper | F::Length => (1, 1),
+            F::Lower | F::Upper | F::Length | F::Abs => (1, 1),
+            F::Round => (1, 2),
+            F::Replace => (3, 3),
             F::Trim | F::TrimStart | F::TrimEnd => (1, 2),
             F::Substr | F::RegexpLike => (2, 3),
-            F::DateTrunc | F::DatePart => (2, 2),
+            F::DateTrunc | F::DatePart | F::StartsWith => (2, 2),
         };
         if arguments.len() < least || arguments.len() > most {
             let message = format!("{} has {} arguments", name(function), arguments.len());
@@ -63,6 +65,19 @@ impl PredicateBinder<'_> {
             F::Trim => self.over_texts(function, FunctionCall::Trim { at_start: true, at_end: true }, all()?, 2),
             F::TrimStart => self.over_texts(function, FunctionCall::Trim { at_start: true, at_end: false }, all()?, 2),
             F::TrimEnd => self.over_texts(function, FunctionCall::Trim { at_start: false, at_end: true }, all()?, 2),
+            F::Replace => self.over_texts(function, FunctionCall::Replace, all()?, 3),
+            F::StartsWith => self.over_texts(function, FunctionCall::StartsWith, all()?, 2),
+            F::Abs => self.over_texts(function, FunctionCall::Abs, all()?, 0),
+            F::Round => {
+                let digits = match arguments.get(1) {
+                    None => 0,
+                    Some(digits) => self.whole_number(digits, depth)?.ok_or_else(|| {
+                        Error::unsupported("the digits of round must be a constant integer")
+                            .advice(format!("write it as {}", form(function)))
+                    })?,
+                };
+                self.over_texts(function, FunctionCall::Round { digits }, vec![bound(&arguments[0])?], 0)
+            }
             F::Substr => self.over_texts(function, FunctionCall::Substr, all()?, 1),
             F::RegexpLike => {
                 let text = |at: usize| match arguments.get(at) {
@@ -103,6 +118,15 @@ impl PredicateBinder<'_> {
                 self.bound_call(call, vec![value])
             }
         }
+    }
+
+    /// The value of a constant integer; `None` for other values.
+    fn whole_number(&self, expr: &Expr, depth: usize) -> Result<Option<i32>> {
+        let value = self.folded(&self.scalar(expr, depth)?)?;
+        Ok(match value {
+            Some(Literal::Number { digits, scale: 0 }) => i32::try_from(digits).ok(),
+            _ => None,
+        })
     }
 
     /// A value as another type.
@@ -182,14 +206,16 @@ impl PredicateBinder<'_> {
         texts: usize,
     ) -> Result<RowScalar> {
         for (at, argument) in arguments.iter_mut().enumerate() {
-            let (wanted, kind) =
-                if at < texts { (ComparisonClass::Text, "text") } else { (ComparisonClass::Number, "a number") };
+            let (wanted, kind, cast) = match at < texts {
+                true => (ComparisonClass::Text, "text", "CAST(a AS text)"),
+                false => (ComparisonClass::Number, "a number", "CAST(a AS double)"),
+            };
             let found = class(argument);
             if found == ComparisonClass::Null {
                 *argument = null_of(if at < texts { &DataType::Utf8View } else { &DataType::Int64 });
             } else if found != wanted {
                 let message = format!("{} takes {kind}, not {}", name(function), words(argument, self.schema));
-                return Err(Error::invalid(message).advice("CAST the value to another type: CAST(a AS text)"));
+                return Err(Error::invalid(message).advice(format!("CAST the value to another type: {cast}")));
             }
         }
         self.bound_call(call, arguments)
@@ -427,5 +453,9 @@ fn form(function: ScalarFunction) -> &'static str {
         F::DateTrunc => "date_trunc('month', t)",
         F::DatePart => "date_part('year', t)",
         F::RegexpLike => "regexp_like(a, '^x')",
+        F::Replace => "replace(a, 'x', 'y')",
+        F::StartsWith => "starts_with(a, 'x')",
+        F::Abs => "abs(a)",
+        F::Round => "round(a, 2)",
     }
 }
