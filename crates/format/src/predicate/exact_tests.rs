@@ -97,6 +97,17 @@ fn floats_are_what_their_shortest_text_says() {
     check_apart(&single, "5811.6564", true);
     let single: ArrayRef = Arc::new(Float32Array::from(vec![16_777_216.0]));
     check_apart(&single, "16777217", true);
+    // The shortest text of 2^31 is 2147483600.
+    let single: ArrayRef = Arc::new(Float32Array::from(vec![2_147_483_648.0]));
+    check_equal(&single, "2147483648");
+    check_apart(&single, "2147483647", false);
+    check_apart(&single, "2147483640.5", false);
+    check_apart(&single, "2147483649", true);
+    let double: ArrayRef = Arc::new(Float64Array::from(vec![-9_223_372_036_854_775_808.0]));
+    check_equal(&double, "-9223372036854775808");
+    check_apart(&double, "-9223372036854775809", false);
+    check_apart(&double, "-9223372036854775807", true);
+    let single: ArrayRef = Arc::new(Float32Array::from(vec![16_777_216.0]));
     check_equal(&single, "16777216");
     type Half = <Float16Type as ArrowPrimitiveType>::Native;
     let half: ArrayRef = Arc::new(Float16Array::from(vec![Half::from_f32(0.1)]));

@@ -204,8 +204,8 @@ fn place_number(literal: &Literal, data_type: &DataType) -> Option<LiteralPlace>
 }
 
 /// A number is at a float if it is the float's shortest text, such as 0.1, its exact value, or the text of the same
-/// number as a 64-bit float, which Python prints; otherwise it is between two floats. If two texts are equally short
-/// and near, printers of floats choose either of them.
+/// number as a 64-bit float, which Python prints; otherwise it is between two floats: next to the shortest text, or to the exact
+/// value of a whole number. If two texts are equally short and near, printers of floats choose either of them.
 fn place_float(number: &DecimalNumber, data_type: &DataType) -> LiteralPlace {
     let text = number.text();
     let (nearest, before, shortest) = match data_type {
@@ -234,9 +234,13 @@ fn place_float(number: &DecimalNumber, data_type: &DataType) -> LiteralPlace {
         let exact = DecimalNumber::parse(&format!("{nearest:.EXACT_PLACES$}"));
         exact.is_some_and(|exact| exact == *number || number.is_beside(&value, &exact))
     };
-    match value.cmp(number) {
+    if value == *number || is_exact() {
+        return at;
+    }
+    // The shortest text of a large whole number, such as 2147483600 for 2^31 as a 32-bit float, is beside other numbers than the float.
+    let exact = if nearest.fract() == 0.0 { DecimalNumber::parse(&format!("{nearest:.0}")) } else { None };
+    match exact.as_ref().unwrap_or(&value).cmp(number) {
         Ordering::Equal => at,
-        _ if is_exact() => at,
         Ordering::Greater => LiteralPlace::After(Value::Float(before)),
         Ordering::Less => LiteralPlace::After(Value::Float(nearest)),
     }
