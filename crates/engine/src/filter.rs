@@ -88,7 +88,7 @@ pub(crate) fn parts(text: &str) -> Vec<String> {
 
 fn parse(text: &str) -> Result<Expr> {
     let sql = parse_whole(text, FILTER, &example(), |parser| parser.parse_expr())?;
-    convert(sql, ExprDepth { level: 0, copies: &Cell::new(0) })
+    convert(sql, ExprDepth { level: 0, shared: &ExprShared::default() })
 }
 
 fn tokens_of(text: &str, kind: &str, example: &str) -> Result<Vec<TokenWithSpan>> {
@@ -186,11 +186,20 @@ fn unsupported(what: &str, at: Location) -> Error {
     Error::unsupported(format!("{what} can't be used here")).at(position(at))
 }
 
-/// The depth of an expression, and the parts that were copied so far in the whole filter.
+/// The depth of an expression, and the state of the whole text.
 #[derive(Clone, Copy)]
 struct ExprDepth<'a> {
     level: usize,
-    copies: &'a Cell<usize>,
+    shared: &'a ExprShared,
+}
+
+/// The state of one text while it is converted.
+#[derive(Default)]
+struct ExprShared {
+    /// Parts that were copied so far.
+    copies: Cell<usize>,
+    /// The time of all `now()`, in nanoseconds since 1970.
+    now_ns: Cell<Option<i128>>,
 }
 
 impl ExprDepth<'_> {
@@ -201,13 +210,13 @@ impl ExprDepth<'_> {
     /// A copy of an operand that SQL writes once and that an expression has twice, as in `BETWEEN`. Copies of
     /// copies double with each level.
     fn copied(self, expr: &Expr) -> Result<Expr> {
-        let copies = self.copies.get() + expr.part_count();
+        let copies = self.shared.copies.get() + expr.part_count();
         if copies > MAX_COPIES {
             let message = format!("its operands appear in more than {MAX_COPIES} places when it is expanded");
             return Err(Error::unsupported(message)
                 .advice("nest nullif, CASE, BETWEEN, IN and IS TRUE less deeply in one another"));
         }
-        self.copies.set(copies);
+        self.shared.copies.set(copies);
         Ok(expr.clone())
     }
 }
@@ -429,8 +438,8 @@ fn in_list(value: Expr, list: Vec<Sql>, depth: ExprDepth<'_>) -> Result<Expr> {
 
 fn like(expr: Box<Expr>, pattern: Sql, escape: Option<Box<Sql>>, case_insensitive: bool) -> Result<Expr> {
     let at = pattern.span().start;
-    let copies = Cell::new(0);
-    let text = |sql: Sql| match convert(sql, ExprDepth { level: 0, copies: &copies }) {
+    let shared = ExprShared::default();
+    let text = |sql: Sql| match convert(sql, ExprDepth { level: 0, shared: &shared }) {
         Ok(Expr::Literal(Literal::Text(text))) => Ok(text),
         _ => Err(unsupported("LIKE with a pattern or escape that is not a string constant", at)),
     };

@@ -1,7 +1,5 @@
 //! Computed columns as SQL text: `price * 1.2 as gross`.
 
-use std::cell::Cell;
-
 use lakerace_format::Expr;
 use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Result};
@@ -9,7 +7,7 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-use super::{ExprDepth, convert, parse_whole, position, tokens_of, with_deep_stack};
+use super::{ExprDepth, ExprShared, convert, parse_whole, position, tokens_of, with_deep_stack};
 
 /// The kind of text that a computed column is, in errors.
 const COLUMN: &str = "column";
@@ -48,7 +46,7 @@ fn is_value(text: &str) -> bool {
 
 fn parse_value(text: &str) -> Result<Expr> {
     let sql = parse_whole(text, COLUMN, "", |parser| parser.parse_expr())?;
-    convert(sql, depth(&Cell::new(0)))
+    convert(sql, ExprDepth { level: 0, shared: &ExprShared::default() })
 }
 
 fn parse(text: &str) -> Result<(Expr, String)> {
@@ -66,11 +64,7 @@ fn parse(text: &str) -> Result<(Expr, String)> {
     if name.value.is_empty() {
         return Err(Error::usage("the name after AS is empty").at(position(name.span.start)).advice(example));
     }
-    Ok((convert(value, depth(&Cell::new(0)))?, name.value))
-}
-
-fn depth(copies: &Cell<usize>) -> ExprDepth<'_> {
-    ExprDepth { level: 0, copies }
+    Ok((convert(value, ExprDepth { level: 0, shared: &ExprShared::default() })?, name.value))
 }
 
 /// The tokens of a text without blanks and comments; none of a text that can't be divided into tokens.

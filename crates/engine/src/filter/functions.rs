@@ -117,7 +117,7 @@ fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Ex
         }
     }
     match (name.as_str(), arguments.as_slice()) {
-        ("now", []) => now(),
+        ("now", []) => now(depth),
         // It ignores nulls, where `||` returns null.
         ("concat", [_, ..]) => {
             let empty = || Expr::Literal(Literal::Text(String::new()));
@@ -145,10 +145,16 @@ fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Ex
     }
 }
 
-/// The time at which the filter is parsed: one for all rows.
-fn now() -> Result<Expr> {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let nanoseconds = i128::try_from(since_1970.as_micros() * 1000).map_err(Error::unexpected)?;
+/// The time at which the text is converted: one for all rows, and for all calls in the text.
+fn now(depth: ExprDepth<'_>) -> Result<Expr> {
+    let nanoseconds = match depth.shared.now_ns.get() {
+        Some(known) => known,
+        None => {
+            let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            i128::try_from(since_1970.as_micros() * 1000).map_err(Error::unexpected)?
+        }
+    };
+    depth.shared.now_ns.set(Some(nanoseconds));
     Ok(Expr::Literal(Literal::Timestamp { nanoseconds, is_utc: true }))
 }
 

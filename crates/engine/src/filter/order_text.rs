@@ -1,7 +1,5 @@
 //! Orders of rows as SQL text: `a desc, lower(b) nulls first`.
 
-use std::cell::Cell;
-
 use lakerace_format::Expr;
 use lakerace_format::sort::SortTerm;
 use lakerace_io::option::ORDER_BY;
@@ -9,7 +7,7 @@ use lakerace_io::{Error, Result};
 use sqlparser::ast::{Expr as Sql, OrderByExpr, OrderBySort, Spanned};
 use sqlparser::parser::Parser;
 
-use super::{ExprDepth, convert, parse_whole, position, with_deep_stack};
+use super::{ExprDepth, ExprShared, convert, parse_whole, position, with_deep_stack};
 
 /// Parses the terms of an order: values of the filter language, each with its direction and the place of nulls.
 /// Ascending and nulls last are the defaults.
@@ -41,7 +39,7 @@ fn term(parsed: OrderByExpr) -> Result<SortTerm> {
         let error = Error::usage(format!("{word} is a direction, and no column stands before it"));
         return Err(error.at(position(at)).advice(format!("write \"{word}\" in quotes for a column of this name")));
     }
-    let value = convert(expr, ExprDepth { level: 0, copies: &Cell::new(0) })?;
+    let value = convert(expr, ExprDepth { level: 0, shared: &ExprShared::default() })?;
     if !has_column(&value) {
         return wrong(format!("{text} is the same for all rows"));
     }
