@@ -34,6 +34,11 @@ enum PatternToken {
     AnyRun,
 }
 
+/// The small letter of a character, one for one, so that `_` is one character of the text: `İ` is an `i`.
+fn lower_char(c: char) -> char {
+    c.to_lowercase().next().unwrap_or(c)
+}
+
 impl LikePattern {
     /// Compiles a pattern. Without `escape` no character escapes. The error is a message.
     pub fn new(pattern: &str, escape: Option<char>, case_insensitive: bool) -> Result<Self, String> {
@@ -50,7 +55,7 @@ impl LikePattern {
             };
             match token {
                 PatternToken::AnyRun if tokens.last() == Some(&PatternToken::AnyRun) => {}
-                PatternToken::Char(c) if case_insensitive => tokens.extend(c.to_lowercase().map(PatternToken::Char)),
+                PatternToken::Char(c) if case_insensitive => tokens.push(PatternToken::Char(lower_char(c))),
                 token => tokens.push(token),
             }
         }
@@ -60,7 +65,11 @@ impl LikePattern {
 
     /// Returns true if the whole of `text` matches.
     pub fn matches(&self, text: &str) -> bool {
-        if self.case_insensitive { self.kind.matches(&text.to_lowercase()) } else { self.kind.matches(text) }
+        if self.case_insensitive {
+            self.kind.matches(&text.chars().map(lower_char).collect::<String>())
+        } else {
+            self.kind.matches(text)
+        }
     }
 
     /// The common prefix of every match, bytewise; empty if unknown.
