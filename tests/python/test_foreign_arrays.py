@@ -6,6 +6,7 @@ import ctypes
 import struct
 from pathlib import Path
 
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -206,3 +207,14 @@ def test_types_that_no_array_has_are_refused(tmp_path: Path, form: bytes) -> Non
         with pytest.raises(lr.InvalidInputError, match=r'column "x" has the type .* but'):
             lr.copy(OtherFormat(table, form), written(tmp_path, target))
         assert not (tmp_path / "o.parquet").exists()
+
+
+@pytest.mark.parametrize("target", ["o.parquet", "o.arrow", "o.jsonl"])
+def test_columns_of_nulls_of_polars(tmp_path: Path, target: str) -> None:
+    """polars states a buffer for arrays of nulls, which have none by Arrow's rules."""
+    frame = polars.DataFrame({"a": [1, 2], "n": [None, None], "l": [[None], None], "s": [{"x": None}, {"x": None}]})
+    assert lr.checksum(frame) == lr.checksum(frame.to_arrow())
+
+    columns = ["a", "n"]
+    lr.copy(frame.select(columns), tmp_path / target)
+    assert lr.scan(tmp_path / target).to_arrow().to_pylist() == frame.select(columns).to_dicts()

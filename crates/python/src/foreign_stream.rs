@@ -1,6 +1,6 @@
 //! Batches of other libraries, by the Arrow C stream interface: each is checked when it arrives.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
 use arrow::array::ArrayData;
@@ -109,6 +109,8 @@ impl ForeignStream {
         }
         let data_type = DataType::Struct(self.schema.fields().clone());
         panics::caught(|| check_shape(&array, &data_type)).map_err(|_| unshaped())??;
+        // SAFETY: the array has the children of its type, and no one else has it.
+        unsafe { drop_buffers_of_nulls((&raw mut array).cast(), &data_type) };
         // SAFETY: the array has the children, buffers and lengths of its type, and by the C data interface the buffers
         // have those lengths; their contents are checked next.
         let data = panics::caught(|| unsafe { from_ffi_and_data_type(array, data_type) });
@@ -164,7 +166,19 @@ fn check_shape(array: &FFI_ArrowArray, data_type: &DataType) -> Result<()> {
     {
         return Err(unshaped());
     }
-    let children: Vec<&DataType> = match data_type {
+    let children = inner_types(data_type);
+    if array.num_children() != children.len() || array.num_buffers() < buffers_at_least(data_type) {
+        return Err(unshaped());
+    }
+    if let DataType::Dictionary(_, values) = data_type {
+        check_shape(array.dictionary().ok_or_else(unshaped)?, values)?;
+    }
+    children.iter().enumerate().try_for_each(|(at, child)| check_shape(array.child(at), child))
+}
+
+/// The types of an array's children.
+fn inner_types(data_type: &DataType) -> Vec<&DataType> {
+    match data_type {
         DataType::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
         DataType::Union(fields, _) => fields.iter().map(|(_, field)| field.data_type()).collect(),
         DataType::List(item)
@@ -175,14 +189,35 @@ fn check_shape(array: &FFI_ArrowArray, data_type: &DataType) -> Result<()> {
         | DataType::Map(item, _) => vec![item.data_type()],
         DataType::RunEndEncoded(ends, values) => vec![ends.data_type(), values.data_type()],
         _ => Vec::new(),
-    };
-    if array.num_children() != children.len() || array.num_buffers() < buffers_at_least(data_type) {
-        return Err(unshaped());
     }
-    if let DataType::Dictionary(_, values) = data_type {
-        check_shape(array.dictionary().ok_or_else(unshaped)?, values)?;
+}
+
+/// The members of `ArrowArray` of the C data interface up to the children.
+#[repr(C)]
+struct ArrayHead {
+    length: i64,
+    null_count: i64,
+    offset: i64,
+    n_buffers: i64,
+    n_children: i64,
+    buffers: *mut *const c_void,
+    children: *mut *mut ArrayHead,
+}
+
+/// Drops the buffers of arrays of nulls, which have none in the C interface: polars 2.1 states one, without contents.
+///
+/// # Safety
+/// `array` is an array of the type whose children [`check_shape`] has counted, and that no one else uses.
+unsafe fn drop_buffers_of_nulls(array: *mut ArrayHead, data_type: &DataType) {
+    if *data_type == DataType::Null {
+        // SAFETY: the array is valid by the conditions of this function.
+        unsafe { (*array).n_buffers = 0 };
+        return;
     }
-    children.iter().enumerate().try_for_each(|(at, child)| check_shape(array.child(at), child))
+    for (at, inner) in inner_types(data_type).into_iter().enumerate() {
+        // SAFETY: the array has so many children, which are valid arrays of their types.
+        unsafe { drop_buffers_of_nulls(*(*array).children.add(at), inner) };
+    }
 }
 
 /// Buffers that the C interface has for a type, the validity included.
