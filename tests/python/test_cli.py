@@ -407,3 +407,15 @@ def test_a_copy_has_a_limit_as_in_python(parquet: Path, tmp_path: Path) -> None:
         assert pq.read_table(tmp_path / name)["id"].to_pylist() == expected
     done = run("copy", parquet, f"sqlite:{tmp_path / 'a.db'}#t", "--since", "id", "--limit", "7")
     assert done.code == 2
+
+
+def test_a_scan_does_not_replace_its_own_source(tmp_path: Path) -> None:
+    source = tmp_path / "own.csv"
+    source.write_text("a\n1\n2\n3\n")
+    (tmp_path / "link.csv").symlink_to(source)
+    for read, written in (("own.csv", "own.csv"), ("link.csv", "own.csv"), ("*.csv", "own.csv")):
+        done = run("scan", tmp_path / read, "--limit", 1, "-o", tmp_path / written)
+        assert done.code == 2
+        assert "would replace its own source" in done.err
+    assert source.read_text() == "a\n1\n2\n3\n"
+    assert run("scan", source, "--limit", 1, "-o", tmp_path / "other.csv").code == 0

@@ -34,6 +34,9 @@ pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
     if args.count {
         return count(&scan, session);
     }
+    if let Some(file) = target.file() {
+        scan.check_is_no_source(file, &storage_options(&args.input.store))?;
+    }
     let rows = target.print(scan.batches()?, &args.input.store, session)?;
     session.done("scanned", rows, json!({}))
 }
@@ -149,7 +152,7 @@ impl<'a> RowTarget<'a> {
             _ if FileFormat::of_file_name(target).is_some() => {
                 Err(Error::usage(format!("{} does not write .{ending} files", self.command)).at(target).advice(
                     match self.command {
-                        "scan" => "use `lakerace copy`, or pass --format",
+                        "scan" => "use `lakerace copy`",
                         _ => "name a .csv, .jsonl or .arrow file, and convert it with `lakerace copy`",
                     },
                 ))
