@@ -87,7 +87,17 @@ def test_history_tells_what_each_version_did(tmp_path: Path) -> None:
     assert table.schema(at=told[2].timestamp.isoformat())["version"] == 2
     printed = ok("history", folder, "--limit", 3).out.splitlines()
     assert len(printed) == 5
-    assert printed[0].split() == "version timestamp operation files bytes vectors rows engine parameters".split()
+    assert printed[0].split() == [
+        "version",
+        "timestamp",
+        "operation",
+        "files",
+        "bytes",
+        "vectors",
+        "rows",
+        "engine",
+        "parameters",
+    ]
     assert "MERGE" in printed[3]
     entry = told[1]
     assert f"+{entry.files_added}" + (f" -{entry.files_removed}" if entry.files_removed else "") + "  " in printed[3]

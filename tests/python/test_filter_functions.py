@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -112,7 +113,7 @@ CONDITIONS = [
     "CAST(n AS VARCHAR) = '-7'", "CAST(d AS double) = 12.3", "CAST(i AS bigint) = 42", "CAST(f AS VARCHAR) = '1.5'", "n::text LIKE '-%'",
     "TRY_CAST(s AS int) = 12", "TRY_CAST(s AS date) = DATE '2024-02-29'", "CAST(t AS date) = DATE '1970-01-01'",
     "CAST(day AS timestamp) < TIMESTAMP '1970-01-01'", "CAST(n AS decimal(20,2)) = 7", "CAST(b AS int) = 1", "CAST(n AS double) > 1e11",
-    "TRY_CAST(n AS int) IS NULL", "CAST(t AS VARCHAR) = '2024-02-29 01:02:03.000004'",
+    "TRY_CAST(n AS int) IS NULL", "TRY_CAST(f * 1e100 AS real) IS NULL", "TRY_CAST(f * 1e-100 AS real) = 0", "TRY_CAST(d AS real) > 1e7", "CAST(t AS VARCHAR) = '2024-02-29 01:02:03.000004'",
     # Branches.
     "CASE WHEN n > 0 THEN 'up' WHEN n < 0 THEN 'down' ELSE 'zero' END = 'zero'", "CASE WHEN b THEN n END = 7",
     "CASE i WHEN 1 THEN 'one' WHEN 7 THEN 'seven' END IS NOT NULL", "CASE WHEN s IS NULL THEN true ELSE b END",
@@ -446,3 +447,48 @@ def test_a_value_that_does_not_cast_names_its_file(tmp_path: Path, ending: str) 
         list(lr.scan(tmp_path / "t", where="cast(a as int) = 1", **options).rows())  # type: ignore[arg-type]
     assert f"2.{ending}" in str(caught.value)
     assert f"0.{ending}" not in str(caught.value)
+
+
+def test_now_is_one_time_in_a_filter(place: Path) -> None:
+    rows = lr.scan(place).count()
+    assert lr.scan(place, where="now() = now()").count() == rows
+    assert lr.scan(place, where="now() < now() OR now() > now()").count() == 0
+    assert lr.scan(place, where="now() BETWEEN now() AND now()").count() == rows
+    [same] = set(lr.scan(place, columns=["now() = now() as same"]).to_arrow()["same"].to_pylist())
+    assert same
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_integers_beside_large_floats(tmp_path: Path, kind: str) -> None:
+    """Their order is that of exact arithmetic; a float equals its value and its shortest text."""
+    digits = 24 if kind == "f4" else 53
+    floats = [
+        sign * np.dtype(kind).type(2.0**power)
+        for power in (digits - 1, digits, digits + 3, 31, 62, 63)
+        for sign in (1, -1)
+    ]
+    for at, value in enumerate(floats):
+        pq.write_table(pa.table({"x": np.array([value], kind)}), tmp_path / f"{at}.parquet")
+        exact = int(value)
+        shortest = int(decimal.Decimal(np.format_float_positional(value, unique=True, trim="-")))
+        for number in {exact + step for step in (-1000, -3, -1, 0, 1, 3, 1000)} - {shortest} | {exact}:
+            for op, holds in (
+                ("<", exact < number),
+                ("<=", exact <= number),
+                ("=", exact == number),
+                (">", exact > number),
+            ):
+                where = f"x {op} {number}"
+                found = lr.scan(tmp_path / f"{at}.parquet", where=where).count()
+                assert found == holds, f"{exact}: {where}"
+
+
+def test_case_is_ignored_character_by_character(tmp_path: Path) -> None:
+    texts = ["İ", "i", "I", "ı", "ß", "ẞ", "Σ", "ς", "σ", "ΟΔΟΣ", "K", "ſ", "a", None]
+    rows = pa.table({"id": range(len(texts)), "s": texts})
+    pq.write_table(rows, tmp_path / "a.parquet")
+    for where in ("s ILIKE '_'", "s ILIKE 'İ'", "s ILIKE 'οδοσ'", "s ILIKE '____'", "s NOT ILIKE '_'"):
+        found = lr.scan(tmp_path / "a.parquet", where=where).to_arrow()["id"].to_pylist()
+        assert found == [row[0] for row in duckdb.sql(f"SELECT id FROM rows WHERE {where} ORDER BY id").fetchall()], (
+            where
+        )

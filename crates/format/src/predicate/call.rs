@@ -6,7 +6,9 @@ use arrow::array::types::*;
 use arrow::array::*;
 use arrow::compute::kernels::regexp::regexp_is_match_scalar;
 use arrow::compute::kernels::zip::zip;
-use arrow::compute::{CastOptions, DatePart, cast_with_options, date_part, is_not_null, prep_null_mask_filter, take};
+use arrow::compute::{
+    CastOptions, DatePart, cast_with_options, date_part, is_not_null, nullif, prep_null_mask_filter, take,
+};
 use arrow::datatypes::{DataType, TimeUnit};
 use arrow::util::display::FormatOptions;
 use lakerace_io::{Error, Result};
@@ -301,9 +303,26 @@ fn cast_to(operand: &RowOperand, to: &DataType, is_lenient: bool) -> Result<Arra
         .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f%:z"));
     let options = CastOptions { safe: is_lenient, format_options: formats };
     let array = &operand.array;
-    let name = print_type(to);
-    cast_with_options(array, to, &options).map_err(|e| {
-        Error::invalid(format!("a value can't be cast to {name}: {e}"))
+    let failure = |why: &dyn std::fmt::Display| {
+        Error::invalid(format!("a value can't be cast to {}: {why}", print_type(to)))
             .advice("use TRY_CAST, which returns null for values that don't fit")
-    })
+    };
+    let made = cast_with_options(array, to, &options).map_err(|e| failure(&e))?;
+    // A finite number that a narrower float can't hold would be an infinite one.
+    let is_narrowed = to.is_floating() && *to != DataType::Float64 && array.data_type().is_numeric();
+    if !is_narrowed {
+        return Ok(made);
+    }
+    let (wide, narrow) = (as_doubles(array)?, as_doubles(&made)?);
+    let is_lost = |row: usize| wide.is_valid(row) && wide.value(row).is_finite() && !narrow.value(row).is_finite();
+    let lost: BooleanArray = (0..made.len()).map(|row| Some(is_lost(row))).collect();
+    match lost.true_count() {
+        0 => Ok(made),
+        _ if is_lenient => internal(nullif(&made, &lost)),
+        _ => Err(failure(&"it is out of range")),
+    }
+}
+
+fn as_doubles(array: &ArrayRef) -> Result<Float64Array> {
+    Ok(internal(arrow::compute::cast(array, &DataType::Float64))?.as_primitive::<Float64Type>().clone())
 }
