@@ -209,7 +209,7 @@ fn rows_counted(metric: &str) -> Option<String> {
     Some(if words.is_empty() { "rows".to_owned() } else { words.join(" ") })
 }
 
-/// What a version adds and removes: `+2 -1`; nothing for 0.
+/// The additions and removals of a version: `+2 -1`; nothing for 0.
 fn signed(added: u64, removed: u64, text: impl Fn(u64) -> String) -> String {
     let signs = [('+', added), ('-', removed)].into_iter().filter(|(_, count)| *count > 0);
     signs.map(|(sign, count)| format!("{sign}{}", text(count))).collect::<Vec<_>>().join(" ")

@@ -159,11 +159,15 @@ fn unknown_format(place: &str) -> Error {
 /// The error of a target whose name says no format.
 pub(crate) fn unknown_target_format(place: &str) -> Error {
     let folder = place.trim_end_matches('/');
-    let advice = format!(
-        "write delta:{folder} for a Delta table, or {folder}/ for a folder of files; {}, or set the format with \
-         {OUTPUT_FORMAT}",
-        known_endings(|format| !format.is_read_only)
-    );
+    let advice = if folder.len() < place.len() {
+        format!("set the format of the folder's files with {OUTPUT_FORMAT}, or write delta:{folder} for a Delta table")
+    } else {
+        format!(
+            "write delta:{folder} for a Delta table, or {folder}/ for a folder of files; {}, or set the format with \
+             {OUTPUT_FORMAT}",
+            known_endings(|format| !format.is_read_only)
+        )
+    };
     Error::usage("the name does not give the format").at(place).advice(advice)
 }
 
