@@ -237,7 +237,7 @@ fn place_float(number: &DecimalNumber, data_type: &DataType) -> LiteralPlace {
     if value == *number || is_exact() {
         return at;
     }
-    // The shortest text of a large whole number, such as 2147483600 for 2^31 as a 32-bit float, is not near enough to tell its neighbours apart.
+    // The shortest text of a large whole number is far from it: 2147483600 for 2^31 as a 32-bit float.
     let exact = if nearest.fract() == 0.0 { DecimalNumber::parse(&format!("{nearest:.0}")) } else { None };
     match exact.as_ref().unwrap_or(&value).cmp(number) {
         Ordering::Equal => at,
