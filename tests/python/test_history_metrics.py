@@ -225,4 +225,4 @@ def test_entries_with_metrics_are_sound_and_shown(tmp_path: Path) -> None:
     assert shown.metrics == entries(folder)[-1]["operationMetrics"]
     assert shown.parameters == entries(folder)[-1]["operationParameters"]
     assert ok("history", folder, "--json").json["history"][0]["metrics"] == shown.metrics
-    assert "output=20, source=20, inserted=15, updated=5" in ok("history", folder).out
+    assert "inserted=15, updated=5, output=20, source=20" in ok("history", folder).out
