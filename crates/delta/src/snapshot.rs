@@ -111,6 +111,19 @@ impl Snapshot {
         self.kernel.table_configuration().metadata().id()
     }
 
+    /// Checks that the table is the one of an id, which another table at the same place does not have.
+    ///
+    /// # Errors
+    /// `Conflict` if it is another one.
+    pub fn check_table_id(&self, id: &str) -> Result<()> {
+        if self.table_id() == id {
+            return Ok(());
+        }
+        Err(Error::conflict("another table has taken the place of the one that was opened")
+            .at(self.table.location())
+            .advice("open the table again, or run the statement again"))
+    }
+
     /// The schema of its batches.
     pub fn schema(&self) -> &SchemaRef {
         self.columns.schema.schema()

@@ -39,13 +39,8 @@ impl OpenedLocation {
 
     fn table(location: &Location, options: &ReadOptions, job: &Job) -> Result<Self> {
         let source = delta::open(location, options, job)?;
-        if options.table_id.as_deref().is_some_and(|id| id != source.snapshot().table_id()) {
-            return Err(Error::new(
-                ErrorKind::Conflict,
-                "another table has taken the place of the one that was opened",
-            )
-            .at(location.as_str())
-            .advice("open the table again"));
+        if let Some(id) = &options.table_id {
+            source.snapshot().check_table_id(id)?;
         }
         let version = Some(source.snapshot().clone());
         Ok(Self { source: Arc::new(source), version })

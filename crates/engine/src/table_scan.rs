@@ -65,6 +65,14 @@ impl OpenVersion {
         self.snapshot.table_id()
     }
 
+    /// Checks that its table is the one of an id.
+    ///
+    /// # Errors
+    /// `Conflict` if it is another one.
+    pub fn check_table_id(&self, id: &str) -> Result<()> {
+        self.snapshot.check_table_id(id)
+    }
+
     /// Its columns.
     pub fn schema(&self) -> &SchemaRef {
         self.snapshot.schema()

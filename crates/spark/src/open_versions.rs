@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use lakerace::{Error, Job, OpenVersion, Result, SharedTable};
+use lakerace::{Job, OpenVersion, Result, SharedTable};
 
 use crate::settings::SparkSettings;
 
@@ -80,9 +80,8 @@ pub(crate) fn open_at(location: &str, settings: &SparkSettings, version: u64, jo
     let _one = lock.lock().unwrap_or_else(PoisonError::into_inner);
     let earlier = find_before(location, settings, Some(version));
     let opened = OpenVersion::open(location, version, earlier.as_ref(), &settings.storage(), job)?;
-    if settings.get("write.table_id").is_some_and(|id| opened.table_id() != id) {
-        let error = Error::conflict("another table has come to the place of the one that the statement has read");
-        return Err(error.at(location).advice("run it again"));
+    if let Some(id) = settings.get("write.table_id") {
+        opened.check_table_id(id)?;
     }
     if earlier.is_none_or(|earlier| earlier.version() != version) {
         keep(location, settings, &opened);
