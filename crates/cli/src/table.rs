@@ -103,8 +103,8 @@ impl TablePrinter {
             widths.push(width.clamp(1, WIDEST));
         }
         if let Some(terminal) = self.terminal {
-            let is_cut: Vec<bool> = (0..widths.len()).map(|column| is_cut(&self.schema, column)).collect();
-            fit(&mut widths, &is_cut, terminal);
+            let may_shrink: Vec<bool> = (0..widths.len()).map(|column| is_cut(&self.schema, column)).collect();
+            fit(&mut widths, &may_shrink, terminal);
         }
         let hidden = self.schema.fields().len() - widths.len();
         let last = widths.len().saturating_sub(1);
@@ -168,17 +168,17 @@ impl TablePrinter {
 }
 
 /// Narrows the widest of the columns that may be cut until all fit, then drops columns from the end.
-fn fit(widths: &mut Vec<usize>, is_cut: &[bool], terminal: usize) {
+fn fit(widths: &mut Vec<usize>, may_shrink: &[bool], terminal: usize) {
     const MORE: usize = "  … 10000 more".len();
     let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
     while total(widths) > terminal {
-        let cut = || widths.iter().zip(is_cut).filter(|(_, is_cut)| **is_cut).map(|(width, _)| *width);
-        let widest = cut().max().unwrap_or(0);
+        let shrinking = widths.iter().zip(may_shrink).filter(|(_, may_shrink)| **may_shrink);
+        let widest = shrinking.map(|(width, _)| *width).max().unwrap_or(0);
         if widest <= NARROWEST {
             break;
         }
-        for (width, _) in widths.iter_mut().zip(is_cut).filter(|(width, is_cut)| **width == widest && **is_cut) {
-            *width -= 1;
+        for (width, may_shrink) in widths.iter_mut().zip(may_shrink) {
+            *width -= usize::from(*may_shrink && *width == widest);
         }
     }
     if total(widths) > terminal {

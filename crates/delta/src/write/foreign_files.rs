@@ -14,7 +14,8 @@ use crate::table_folders::check_outside_tables;
 const HIDDEN: [char; 2] = ['_', '.'];
 
 /// Returns an error where the folder of a new table has files that its vacuum would remove, or where its name is that
-/// of an object, or in the folder of another table. Files of an earlier, killed write are ignored. Costs one LIST, and one HEAD on an object store.
+/// of an object, or in the folder of another table. Files of an earlier, killed write are ignored. Costs one LIST, and one HEAD on an
+/// object store.
 pub(super) fn check_folder(table: &Table) -> Result<()> {
     let (store, root) = (table.store(), table.root());
     check_outside_tables(store, root)?;
