@@ -496,8 +496,12 @@ def _open(
             wanted[name] = lambda location=location, options=options: OpenLocation(location, options, job)  # type: ignore[misc]
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
         try:
-            opened = {name: pool.submit(open_it) for name, open_it in wanted.items()}
-            return {name: future.result() for name, future in opened.items()}
+            submitted = {name: pool.submit(open_it) for name, open_it in wanted.items()}
+            opened = {name: future.result() for name, future in submitted.items()}
+            if limits["output"] is not None:
+                for place_read in opened.values():
+                    place_read.native.check_is_no_source(limits["output"])
+            return opened
         except BaseException:
             job.cancel()
             raise

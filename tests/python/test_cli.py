@@ -417,5 +417,13 @@ def test_a_scan_does_not_replace_its_own_source(tmp_path: Path) -> None:
         done = run("scan", tmp_path / read, "--limit", 1, "-o", tmp_path / written)
         assert done.code == 2
         assert "would replace its own source" in done.err
+    for arguments in (
+        ["sql", f"SELECT a FROM '{source}' LIMIT 1"],
+        ["sql", "SELECT a FROM t LIMIT 1", "--relation", f"t={tmp_path}/l*.csv"],
+        ["diff", source, source, "--key", "a"],
+    ):
+        done = run(*arguments, "-o", source)
+        assert done.code == 2, done.err
+        assert "would replace its own source" in done.err
     assert source.read_text() == "a\n1\n2\n3\n"
     assert run("scan", source, "--limit", 1, "-o", tmp_path / "other.csv").code == 0

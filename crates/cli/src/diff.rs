@@ -24,6 +24,9 @@ pub(crate) fn run(args: &DiffArgs, session: &Session) -> Result<u8> {
     let memory_bytes = args.memory_limit;
     let options = DiffOptions { key, first, second, limit: args.limit, is_summary: !prints, memory_bytes };
     let comparison = RowDiff::open(&args.first, &args.second, &options, &session.job)?;
+    if let Some(file) = target.file() {
+        comparison.check_is_no_source(file)?;
+    }
     let mut sink = None;
     if prints {
         let schema = comparison.schema()?;

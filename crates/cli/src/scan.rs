@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
         return count(&scan, session);
     }
     if let Some(file) = target.file() {
-        scan.check_is_no_source(file, &storage_options(&args.input.store))?;
+        scan.check_is_no_source(source, file, &storage_options(&args.input.store))?;
     }
     let rows = target.print(scan.batches()?, &args.input.store, session)?;
     session.done("scanned", rows, json!({}))

@@ -11,7 +11,6 @@ use crate::dry_run::DryRun;
 use crate::load::{self, load_name};
 use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::options::{CopyOptions, LoadOptions};
-use crate::resolve::{LocationKind, parse_path};
 use crate::scan::Scan;
 use crate::target::CopyTarget;
 use crate::{csv_types, since, tpch};
@@ -114,23 +113,8 @@ fn open_for(source: &str, mut target: CopyTarget, options: &CopyOptions, job: &J
     };
     target.take_format(PlaceKind::of_source(&scan.format()).file_format())?;
     target.check_scope(options)?;
-    if !is_on_other_server(source, &target, options, job)? {
-        target.refuse_sources(scan.plan())?;
-    }
+    target.check_sources(source, scan.plan(), &options.read.storage, job)?;
     Ok((scan, target))
-}
-
-/// Returns true if source and target are on different servers, as two connections may be: then equal URLs are different files.
-fn is_on_other_server(source: &str, target: &CopyTarget, options: &CopyOptions, job: &Job) -> Result<bool> {
-    let Some(target) = target.remote() else { return Ok(false) };
-    let location = match LocationKind::classify(source) {
-        LocationKind::Table { folder } => parse_path(folder)?,
-        LocationKind::Path if !Pipe::is_named(source) => parse_path(source)?,
-        LocationKind::Path | LocationKind::Tpch | LocationKind::Database(_) => return Ok(false),
-    };
-    // The scan has opened it, too: this sends no request.
-    let (source, _) = location.open(&options.read.storage, job)?;
-    Ok(source.remote.is_some_and(|source| source.identity.endpoint != target.identity.endpoint))
 }
 
 /// The options with a target of the source's CSV dialect, where they name no other.

@@ -137,6 +137,15 @@ pub struct RowDiff {
 }
 
 impl RowDiff {
+    /// Checks that a file that is to be replaced is none of those that are compared.
+    ///
+    /// # Errors
+    /// `Usage` if it is one, and those of the locations.
+    pub fn check_is_no_source(&self, target: &str) -> Result<()> {
+        let sides = [(&self.first, &self.options.first), (&self.second, &self.options.second)];
+        sides.into_iter().try_for_each(|(side, read)| side.scan.check_is_no_source(&side.name, target, &read.storage))
+    }
+
     /// Opens both sides.
     ///
     /// # Errors

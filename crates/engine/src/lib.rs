@@ -44,6 +44,7 @@ mod place_scope;
 mod plan_log;
 mod read_ahead;
 mod rebatch;
+mod replaced_source;
 mod report;
 mod resolve;
 mod scan;

@@ -1,6 +1,5 @@
 //! Scanning: open, plan, read, count, checksum.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
@@ -8,7 +7,7 @@ use lakerace_database::DatabaseSystem;
 use lakerace_delta::{Snapshot, SourceRows};
 use lakerace_format::{Batches, Extremes, FieldPaths, Predicate, ReadPlan, ReadRequest, Source, requested_schema};
 use lakerace_io::option::ORDER_BY;
-use lakerace_io::{Error, ErrorKind, Job, Location, RequestPlan, Result, StorageOptions, plan_requests};
+use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result, StorageOptions, plan_requests};
 
 use crate::checksum::{Checksum, checksum};
 use crate::column_item::ColumnItem;
@@ -23,6 +22,7 @@ use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::options::ReadOptions;
 use crate::plan_log;
 use crate::rebatch::{SOURCE_BATCH_ROWS, rebatch};
+use crate::replaced_source;
 use crate::scan_order::ScanOrder;
 use crate::scan_texts::{PlannedSteps, ScanTexts};
 use crate::table_scan::OpenVersion;
@@ -131,21 +131,12 @@ impl Scan {
         self.version.clone().map(OpenVersion::new)
     }
 
-    /// Checks that a file that is to be replaced is none of those that are read.
+    /// Checks that a file that is to be replaced is none of those that are read from `source`, the location of this scan.
     ///
     /// # Errors
-    /// `Usage` if it is one.
-    pub fn check_is_no_source(&self, target: &str, storage: &StorageOptions) -> Result<()> {
-        let (store, path) = Location::parse(target)?.open(storage, &self.job)?;
-        let is_local = store.has_local_files();
-        let real = |url: &str| if is_local { std::fs::canonicalize(url).ok() } else { Some(PathBuf::from(url)) };
-        let Some(replaced) = real(&store.url(&path)) else { return Ok(()) };
-        match self.plan.files.iter().find(|file| real(&file.url).as_ref() == Some(&replaced)) {
-            None => Ok(()),
-            Some(file) => Err(Error::usage(format!("it would replace its own source {}", file.url))
-                .at(target)
-                .advice("choose another target")),
-        }
+    /// `Usage` if it is one, and those of both locations.
+    pub fn check_is_no_source(&self, source: &str, target: &str, storage: &StorageOptions) -> Result<()> {
+        replaced_source::check_file(target, source, &self.plan, storage, &self.job)
     }
 
     /// The number of the Delta table's version that is read; `None` of other sources.

@@ -15,7 +15,7 @@ use lakerace_io::option::{
     AUTO_COMPACT, BATCH_ROWS, EVOLVE, KEEP_NOT_NULL, MODE, OUTPUT_FORMAT, PARTITION_BY, REPLACE_WHERE, RESUME,
     TABLE_PROPERTY, WHERE,
 };
-use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Output, RemoteStore, Result};
+use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Output, Result, StorageOptions};
 
 use crate::column_item::ColumnItem;
 use crate::database::{DatabaseTarget, shown};
@@ -24,6 +24,7 @@ use crate::files::unknown_target_format;
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::options::{CopyOptions, ReadOptions};
 use crate::piped::StreamTarget;
+use crate::replaced_source::ReplacedPlace;
 use crate::resolve::{LocationKind, parse_path};
 use crate::{WriteMode, tpch};
 
@@ -226,19 +227,21 @@ impl CopyTarget {
         }
     }
 
-    /// The store of files that are not of this machine.
-    pub(crate) fn remote(&self) -> Option<&RemoteStore> {
+    /// Checks that the copy replaces no file of its own source. A table keeps the rows of its versions.
+    pub(crate) fn check_sources(
+        &self,
+        source: &str,
+        plan: &ReadPlan,
+        storage: &StorageOptions,
+        job: &Job,
+    ) -> Result<()> {
         match self {
-            Self::Files(files) => files.store.remote.as_deref(),
-            Self::Table(_) | Self::Stream(_) | Self::Database(_) => None,
-        }
-    }
-
-    /// Fails where the copy would replace its own source. A table keeps the rows of its versions.
-    pub(crate) fn refuse_sources(&self, plan: &ReadPlan) -> Result<()> {
-        match self {
-            Self::Files(files) => files.refuse_sources(plan),
-            Self::Table(_) | Self::Stream(_) | Self::Database(_) => Ok(()),
+            Self::Files(files) if files.mode != WriteMode::Append => {
+                let FileTarget { store, path, is_folder, .. } = files;
+                let place = ReplacedPlace { name: &files.place, store, path, is_folder: *is_folder };
+                place.check_sources(source, plan, storage, job)
+            }
+            Self::Files(_) | Self::Table(_) | Self::Stream(_) | Self::Database(_) => Ok(()),
         }
     }
 
@@ -403,35 +406,6 @@ impl FileTarget {
                     .advice(format!("choose another name, or replace it with {}", MODE.to("overwrite"))))
             }
         }
-    }
-
-    fn refuse_sources(&self, plan: &ReadPlan) -> Result<()> {
-        if self.mode == WriteMode::Append {
-            return Ok(());
-        }
-        let target = self.real_name(&self.store.url(&self.path));
-        let is_replaced = |url: &str| {
-            let source = self.real_name(url);
-            match source.strip_prefix(&target) {
-                Some(rest) if self.is_folder => target.is_empty() || target.ends_with('/') || rest.starts_with('/'),
-                Some(rest) => rest.is_empty(),
-                None => false,
-            }
-        };
-        match plan.files.iter().find(|file| is_replaced(&file.url)) {
-            None => Ok(()),
-            Some(file) => Err(Error::usage(format!("the copy would replace its own source {}", file.url))
-                .at(&self.place)
-                .advice("choose another target")),
-        }
-    }
-
-    /// The path of a local file without symbolic links.
-    fn real_name(&self, url: &str) -> String {
-        if !self.store.has_local_files() {
-            return url.to_owned();
-        }
-        std::fs::canonicalize(url).ok().and_then(|p| p.to_str().map(str::to_owned)).unwrap_or_else(|| url.to_owned())
     }
 
     fn create(&self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {

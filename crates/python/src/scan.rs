@@ -170,6 +170,13 @@ impl Scan {
         lock(&self.open).scan.version()
     }
 
+    /// Raises an error if a file that is to be replaced is one of those that are read.
+    fn check_is_no_source(&self, py: Python<'_>, target: String) -> PyResult<()> {
+        let OpenedScan { scan, job, .. } = self.opened(py)?;
+        let (location, storage) = (self.location.clone(), self.options.storage.clone());
+        interrupt::run(py, &job, move || scan.check_is_no_source(&location, &target, &storage))
+    }
+
     /// The id of the Delta table that is read; `None` of other sources.
     #[getter]
     fn table_id(&self) -> Option<String> {

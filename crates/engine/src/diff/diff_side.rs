@@ -15,7 +15,7 @@ use crate::scan::Scan;
 
 /// A side that is read.
 pub(super) struct DiffSide {
-    name: String,
+    pub name: String,
     pub scan: Scan,
     /// The columns of both sides, in the order of the first, and the key.
     columns: Vec<usize>,
