@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use lakerace_format::json::NoJson;
-use lakerace_io::option::MODE;
+use lakerace_io::option::{MODE, RESUME};
 use lakerace_io::{Error, Job, Result};
 use serde_json::{Map, Value, json};
 
@@ -141,9 +141,14 @@ impl IndexCatalog {
         if matches!(said.kind(), "resource_already_exists_exception" | "invalid_index_name_exception")
             && said.reason().contains("already exists")
         {
-            return Err(Error::conflict("another client has just created the index")
+            // A request of a killed run may have been under way.
+            return Err(Error::conflict("the index has just been created, by an earlier run or another client")
                 .at(&self.client.location().shown)
-                .advice(format!("run it again with {} or {}", MODE.to("append"), MODE.to("overwrite"))));
+                .advice(format!(
+                    "run it again: {RESUME} continues a load that was killed, {} adds the rows, and {} replaces others",
+                    MODE.to("append"),
+                    MODE.to("overwrite")
+                )));
         }
         Err(self.client.refusal(&answer))
     }
