@@ -8,6 +8,7 @@ mod byte_positions;
 mod compact;
 mod csv;
 mod gather;
+mod like;
 mod memory;
 mod pages;
 mod parquet;

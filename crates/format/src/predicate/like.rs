@@ -9,6 +9,8 @@ use memchr::memmem::Finder;
 
 use super::kernels::internal;
 
+mod substring;
+
 /// A compiled LIKE pattern.
 #[derive(Debug, Clone)]
 pub(super) struct LikePattern {
@@ -69,6 +71,14 @@ impl LikePattern {
             self.kind.matches(&text.chars().map(lower_char).collect::<String>())
         } else {
             self.kind.matches(text)
+        }
+    }
+
+    /// The text that every match contains, if nothing else decides: that of `%text%`.
+    fn substring(&self) -> Option<&Finder<'static>> {
+        match &self.kind {
+            PatternKind::Contains(finder) if !self.case_insensitive => Some(finder),
+            _ => None,
         }
     }
 
@@ -154,15 +164,24 @@ fn general(tokens: &[PatternToken], text: &str) -> bool {
 
 /// Matches each text of an array; null stays null.
 pub(super) fn like(array: &ArrayRef, pattern: &LikePattern) -> Result<BooleanArray> {
-    fn run<'a>(array: impl ArrayAccessor<Item = &'a str>, pattern: &LikePattern) -> BooleanArray {
-        let bits = BooleanBuffer::collect_bool(array.len(), |i| array.is_valid(i) && pattern.matches(array.value(i)));
-        BooleanArray::new(bits, array.nulls().cloned())
+    fn each<'a>(array: impl ArrayAccessor<Item = &'a str>, pattern: &LikePattern) -> BooleanBuffer {
+        BooleanBuffer::collect_bool(array.len(), |i| array.is_valid(i) && pattern.matches(array.value(i)))
     }
-    Ok(match array.data_type() {
-        DataType::Utf8 => run(array.as_string::<i32>(), pattern),
-        DataType::LargeUtf8 => run(array.as_string::<i64>(), pattern),
-        _ => run(internal(cast(array, &DataType::Utf8View))?.as_string_view(), pattern),
-    })
+    let substring = pattern.substring();
+    let bits = match (array.data_type(), substring) {
+        (DataType::Utf8, Some(substring)) => substring::rows_with_offsets(array.as_string::<i32>(), substring),
+        (DataType::Utf8, None) => each(array.as_string::<i32>(), pattern),
+        (DataType::LargeUtf8, Some(substring)) => substring::rows_with_offsets(array.as_string::<i64>(), substring),
+        (DataType::LargeUtf8, None) => each(array.as_string::<i64>(), pattern),
+        (_, substring) => {
+            let texts = internal(cast(array, &DataType::Utf8View))?;
+            match substring {
+                Some(substring) => substring::rows_with(texts.as_string_view(), substring),
+                None => each(texts.as_string_view(), pattern),
+            }
+        }
+    };
+    Ok(BooleanArray::new(bits, array.nulls().cloned()))
 }
 
 #[cfg(test)]
