@@ -6,7 +6,7 @@ use crate::csv::bits;
 use crate::exec::{self, RowSelection};
 use crate::options::{Codec, Compression};
 use crate::parquet::decode::packed_gather::{PackedRun, PaddedDictionary};
-use crate::parquet::decode::{rle, snappy};
+use crate::parquet::decode::{byte_stream_split, rle, snappy};
 use crate::parquet::encode::block::{BlockBuffer, BlockPool};
 use crate::parquet::encode::compress::CodecCompressor;
 use crate::parquet::encode::literals::PageBody;
@@ -46,6 +46,18 @@ pub fn byte_positions_portably(chunk: &[u8; 64], byte: u8) -> u64 {
 /// Unpacks numbers of `width` bits, the first at bit 0.
 pub fn unpack(bytes: &[u8], width: u32, target: &mut [u32]) {
     rle::unpack(bytes, 0, width, target);
+}
+
+/// Joins the byte streams of values of `width` bytes.
+pub fn joined_streams(data: &[u8], width: usize) -> Result<Vec<u8>> {
+    byte_stream_split::joined_streams(data, width).map(|page| page.to_vec())
+}
+
+/// As [`joined_streams`], without vectors.
+pub fn joined_streams_portably(data: &[u8], width: usize) -> Vec<u8> {
+    let mut plain = vec![0; data.len()];
+    byte_stream_split::join_bytes(data, width, 0, &mut plain);
+    plain
 }
 
 /// A dictionary of decimals.

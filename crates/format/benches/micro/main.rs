@@ -15,6 +15,7 @@ mod parquet;
 mod sample;
 mod snappy;
 mod spread;
+mod streams;
 mod unpack;
 mod wide;
 

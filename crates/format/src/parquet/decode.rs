@@ -7,6 +7,7 @@
 pub(super) mod arena;
 pub(super) mod block;
 pub(super) mod booleans;
+pub(crate) mod byte_stream_split;
 pub(super) mod byte_view;
 pub(super) mod codec;
 pub(super) mod convert;

@@ -37,27 +37,6 @@ fn append_plain<const WIDTH: usize>(values: &[i64], plain: &mut Vec<u8>) {
     }
 }
 
-/// BYTE_STREAM_SPLIT as plain values of `width` bytes.
-pub(crate) fn joined_streams(data: &[u8], width: usize) -> Result<PageBytes> {
-    if width == 0 || !data.len().is_multiple_of(width) {
-        return Err(Error::corrupt("the byte streams have different lengths"));
-    }
-    let count = data.len() / width;
-    let mut plain = vec![0; data.len()];
-    // By blocks of values, so that all streams' lines stay in the cache.
-    const BLOCK: usize = 256;
-    for start in (0..count).step_by(BLOCK) {
-        let end = count.min(start + BLOCK);
-        for (number, stream) in data.chunks_exact(count).enumerate() {
-            let values = plain[start * width..end * width].chunks_exact_mut(width);
-            for (value, byte) in values.zip(&stream[start..end]) {
-                value[number] = *byte;
-            }
-        }
-    }
-    Ok(PageBytes::Stored(plain.into()))
-}
-
 /// The lengths before a DELTA_LENGTH_BYTE_ARRAY page, at most `count`, and the position of their end. See
 /// [`ValueLengths`].
 pub(crate) fn lengths(data: &[u8], count: usize) -> Result<(ValueLengths, usize)> {
@@ -120,39 +99,70 @@ pub(crate) fn fixed_byte_arrays(data: &[u8], count: usize, width: usize) -> Resu
 fn prefixed(data: &[u8], count: usize, width: Option<usize>) -> Result<PageBytes> {
     let (prefixes, start) = differences(data, count)?;
     let rest = data.get(start..).unwrap_or(&[]);
-    let (lengths, mut at) = differences(rest, count)?;
+    let (lengths, suffixes) = differences(rest, count)?;
     if prefixes.len() != lengths.len() {
         return Err(Error::corrupt("the numbers of prefixes and suffixes differ"));
     }
-    let mut plain: Vec<u8> = Vec::new();
-    let mut last = 0..0;
-    for (prefix, length) in prefixes.into_iter().zip(lengths) {
-        let prefix = usize::try_from(prefix).ok().filter(|prefix| *prefix <= last.len());
-        let prefix = prefix.ok_or_else(|| Error::corrupt("a prefix is longer than the preceding value"))?;
-        let suffix = suffix(rest, &mut at, length)?;
-        let whole = prefix + suffix.len();
-        if plain.len() + whole > MADE_TEXT_BYTES_AT_MOST {
-            return Err(Error::corrupt("a page has too many bytes after its prefixes are expanded"));
+    let bytes = prefixed_bytes(&prefixes, &lengths, rest.len().saturating_sub(suffixes), width)?;
+    let suffixes = rest.get(suffixes..).unwrap_or(&[]);
+    // Room for the last copies, which are of whole chunks.
+    let mut plain = vec![0; bytes + CHUNK_BYTES];
+    let (mut at, mut read, mut last) = (0, 0, 0);
+    for (prefix, length) in prefixes.iter().zip(&lengths) {
+        let (prefix, length) = (*prefix as usize, *length as usize);
+        if width.is_none() {
+            plain[at..at + 4].copy_from_slice(&((prefix + length) as u32).to_le_bytes());
+            at += 4;
         }
-        match width {
-            None => plain.extend_from_slice(&(whole as u32).to_le_bytes()),
-            Some(width) if width == whole => {}
-            Some(width) => return Err(Error::corrupt(format!("a value has {whole} bytes, but all must have {width}"))),
-        }
-        let begin = plain.len();
-        plain.extend_from_within(last.start..last.start + prefix);
-        plain.extend_from_slice(suffix);
-        last = begin..plain.len();
+        copy_before(&mut plain, last, at, prefix);
+        copy_start(&mut plain[at + prefix..], &suffixes[read..], length);
+        last = at;
+        at += prefix + length;
+        read += length;
     }
+    plain.truncate(bytes);
     Ok(PageBytes::Stored(plain.into()))
 }
 
-/// The next `length` bytes.
-fn suffix<'a>(data: &'a [u8], at: &mut usize, length: i64) -> Result<&'a [u8]> {
-    let end = usize::try_from(length).ok().and_then(|length| at.checked_add(length));
-    let value = end.and_then(|end| data.get(*at..end)).ok_or_else(page_ends)?;
-    *at += value.len();
-    Ok(value)
+/// The bytes of all values with their lengths, or of those of one `width` without. Checks all prefixes and lengths:
+/// `stored` bytes are those of the suffixes.
+fn prefixed_bytes(prefixes: &[i64], lengths: &[i64], stored: usize, width: Option<usize>) -> Result<usize> {
+    let (mut bytes, mut read, mut last) = (0, 0usize, 0);
+    for (prefix, length) in prefixes.iter().zip(lengths) {
+        let prefix = usize::try_from(*prefix).ok().filter(|prefix| *prefix <= last);
+        let prefix = prefix.ok_or_else(|| Error::corrupt("a prefix is longer than the preceding value"))?;
+        let length = usize::try_from(*length).ok().filter(|length| *length <= stored - read).ok_or_else(page_ends)?;
+        read += length;
+        last = prefix + length;
+        bytes += last + if width.is_none() { 4 } else { 0 };
+        if bytes > MADE_TEXT_BYTES_AT_MOST {
+            return Err(Error::corrupt("a page has too many bytes after its prefixes are expanded"));
+        }
+        if let Some(width) = width.filter(|width| *width != last) {
+            return Err(Error::corrupt(format!("a value has {last} bytes, but all must have {width}")));
+        }
+    }
+    Ok(bytes)
+}
+
+/// The bytes that short copies copy in any case.
+const CHUNK_BYTES: usize = 16;
+
+/// Copies `length` bytes from `from` to `to`, which is not before their end; the bytes after `to + length` may change.
+fn copy_before(bytes: &mut [u8], from: usize, to: usize, length: usize) {
+    if length > CHUNK_BYTES {
+        bytes.copy_within(from..from + length, to);
+    } else if let Some(chunk) = bytes[from..].first_chunk::<CHUNK_BYTES>().copied() {
+        bytes[to..to + CHUNK_BYTES].copy_from_slice(&chunk);
+    }
+}
+
+/// Copies the first `length` bytes of `source`; the bytes of `target` after them may change.
+fn copy_start(target: &mut [u8], source: &[u8], length: usize) {
+    match (length <= CHUNK_BYTES, source.first_chunk::<CHUNK_BYTES>()) {
+        (true, Some(chunk)) => target[..CHUNK_BYTES].copy_from_slice(chunk),
+        _ => target[..length].copy_from_slice(&source[..length]),
+    }
 }
 
 /// The integers of a DELTA_BINARY_PACKED sequence, at most `count`, and the position of its end.
@@ -243,22 +253,27 @@ fn unpack_wide(packed: &[u8], bit: usize, width: u32, target: &mut [i64]) {
             }
         };
     }
-    widths!(33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56);
+    widths!(33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64);
 }
 
-/// As [`unpack_wide`], for widths that lie within 8 bytes from any bit.
+/// As [`unpack_wide`], for one width.
 fn unpack_width<const WIDTH: usize>(packed: &[u8], bit: usize, target: &mut [i64]) {
     let mut at = bit / 8;
     let mut rest = target;
-    // 8 values take WIDTH bytes; each is read as 8 bytes, so that the last may read some beyond.
+    // 8 values take WIDTH bytes; each is read as 8 bytes, so that the last may read some beyond, and those that lie in
+    // a ninth byte take their highest bits from there.
     while rest.len() >= 8 && at + WIDTH + 8 <= packed.len() {
         let (group, others) = rest.split_at_mut(8);
         let source = &packed[at..at + WIDTH + 8];
         for (number, value) in group.iter_mut().enumerate() {
-            let bit = number * WIDTH;
+            let (byte, shift) = (number * WIDTH / 8, number * WIDTH % 8);
             let mut word = [0; 8];
-            word.copy_from_slice(&source[bit / 8..bit / 8 + 8]);
-            *value = (u64::from_le_bytes(word) >> (bit % 8) & ((1 << WIDTH) - 1)) as i64;
+            word.copy_from_slice(&source[byte..byte + 8]);
+            let mut bits = u64::from_le_bytes(word) >> shift;
+            if shift + WIDTH > 64 {
+                bits |= u64::from(source[byte + 8]) << (64 - shift);
+            }
+            *value = (bits & (u64::MAX >> (64 - WIDTH))) as i64;
         }
         at += WIDTH;
         rest = others;

@@ -10,6 +10,7 @@ use lakerace_io::{Error, Result};
 use lakerace_orc::spread::{BitSlice, spread};
 
 use super::block::{Block, MemoryPool, PageBytes};
+use super::byte_stream_split;
 use super::convert::{ValueConversion, ValueFlaw};
 use super::delta;
 use super::dictionary_indices::{IndexSlots, PageIndexes};
@@ -62,7 +63,7 @@ impl<C: ValueConversion> ValueCollector for FixedWidthValues<C> {
             PageEncoding::Plain => FixedPage::Plain(data, 0),
             PageEncoding::Dictionary => FixedPage::Dictionary(PageIndexes::new(data)?),
             PageEncoding::DeltaBinaryPacked => FixedPage::Plain(delta::integers(&data, width, count)?, 0),
-            PageEncoding::ByteStreamSplit => FixedPage::Plain(delta::joined_streams(&data, width)?, 0),
+            PageEncoding::ByteStreamSplit => FixedPage::Plain(byte_stream_split::joined_streams(&data, width)?, 0),
             PageEncoding::DeltaByteArray if C::IS_BYTES => {
                 FixedPage::Plain(delta::fixed_byte_arrays(&data, count, width)?, 0)
             }

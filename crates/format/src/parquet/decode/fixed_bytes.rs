@@ -9,6 +9,7 @@ use lakerace_io::{Error, Result};
 use lakerace_orc::spread::{BitSlice, spread};
 
 use super::block::{Block, MemoryPool, PageBytes};
+use super::byte_stream_split;
 use super::delta;
 use super::dictionary_indices::{IndexGather, PageIndexes};
 use super::error::page_ends;
@@ -54,7 +55,7 @@ impl ValueCollector for FixedBytes {
         self.page = match encoding {
             PageEncoding::Plain => BytesPage::Plain(data, 0),
             PageEncoding::Dictionary => BytesPage::Dictionary(PageIndexes::new(data)?),
-            PageEncoding::ByteStreamSplit => BytesPage::Plain(delta::joined_streams(&data, self.width)?, 0),
+            PageEncoding::ByteStreamSplit => BytesPage::Plain(byte_stream_split::joined_streams(&data, self.width)?, 0),
             PageEncoding::DeltaByteArray => BytesPage::Plain(delta::fixed_byte_arrays(&data, count, self.width)?, 0),
             other => return Err(other.unfit()),
         };
