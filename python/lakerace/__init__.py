@@ -13,44 +13,46 @@ Examples:
     >>> copied = lr.copy(scan, "s3://lake/orders.parquet")  # doctest: +SKIP
 """
 
-from typing import TYPE_CHECKING, Any
-
 import lakerace._library  # noqa: F401 (before all that needs the native module)  # isort: skip
-from lakerace._api import Checksum, CopyResult, DryRun, Requests, check, checksum, copy, scan, schema
-from lakerace._config import use_config
-from lakerace._diff import Diff, diff
-from lakerace._errors import (
-    ConflictError,
-    CorruptDataError,
-    Error,
-    InternalError,
-    InvalidInputError,
-    LakeraceWarning,
-    NotFoundError,
-    UnavailableError,
-    UnsupportedError,
-    UsageError,
-)
 from lakerace._lakerace import __version__
-from lakerace._scan import PUBLIC_SETTINGS, Explain, Scan
-from lakerace._sql import SqlExplain, SqlRows, sql
-from lakerace._sync import SyncResult, sync
-from lakerace._table import Table
-from lakerace._table_results import (
-    Altered,
-    Changed,
-    Compacted,
-    Finding,
-    Restored,
-    UpsertPlan,
-    Vacuumed,
-    Verified,
-    Version,
-)
-from lakerace._tpch import Generated, GeneratedTable, tpch
 
+#: As `typing` has it; the import of `typing` takes a third of the time of this module's.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from lakerace import aio, files
+    from lakerace._api import Checksum, CopyResult, DryRun, Requests, check, checksum, copy, scan, schema
+    from lakerace._config import use_config
+    from lakerace._diff import Diff, diff
+    from lakerace._errors import (
+        ConflictError,
+        CorruptDataError,
+        Error,
+        InternalError,
+        InvalidInputError,
+        LakeraceWarning,
+        NotFoundError,
+        UnavailableError,
+        UnsupportedError,
+        UsageError,
+    )
+    from lakerace._scan import PUBLIC_SETTINGS, Explain, Scan
+    from lakerace._sql import SqlExplain, SqlRows, sql
+    from lakerace._sync import SyncResult, sync
+    from lakerace._table import Table
+    from lakerace._table_results import (
+        Altered,
+        Changed,
+        Compacted,
+        Finding,
+        Restored,
+        UpsertPlan,
+        Vacuumed,
+        Verified,
+        Version,
+    )
+    from lakerace._tpch import Generated, GeneratedTable, tpch
 
 __all__ = [
     "PUBLIC_SETTINGS",
@@ -102,12 +104,53 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Imports `lakerace.files` and `lakerace.aio` at their first use: they take as long as all else here, and a scan does not need them."""
-    if name in {"aio", "files"}:
-        from importlib import import_module
+#: The modules of the public names, each of which is imported at the first use of one: a command needs few of them.
+_MODULES = {
+    "_api": ("Checksum", "CopyResult", "DryRun", "Requests", "check", "checksum", "copy", "scan", "schema"),
+    "_config": ("use_config",),
+    "_diff": ("Diff", "diff"),
+    "_errors": (
+        "ConflictError",
+        "CorruptDataError",
+        "Error",
+        "InternalError",
+        "InvalidInputError",
+        "LakeraceWarning",
+        "NotFoundError",
+        "UnavailableError",
+        "UnsupportedError",
+        "UsageError",
+    ),
+    "_scan": ("PUBLIC_SETTINGS", "Explain", "Scan"),
+    "_sql": ("SqlExplain", "SqlRows", "sql"),
+    "_sync": ("SyncResult", "sync"),
+    "_table": ("Table",),
+    "_table_results": (
+        "Altered",
+        "Changed",
+        "Compacted",
+        "Finding",
+        "Restored",
+        "UpsertPlan",
+        "Vacuumed",
+        "Verified",
+        "Version",
+    ),
+    "_tpch": ("Generated", "GeneratedTable", "tpch"),
+}
 
+
+def __getattr__(name: str) -> "Any":
+    """Imports the module of a public name at its first use."""
+    from importlib import import_module
+
+    if name in {"aio", "files"}:
         return import_module(f"lakerace.{name}")
+    for module, names in _MODULES.items():
+        if name in names:
+            value = getattr(import_module(f"lakerace.{module}"), name)
+            globals()[name] = value
+            return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
