@@ -167,6 +167,7 @@ def after_upserts(files: list[str], key: str, scratch: str) -> list[dict[str, An
 
 
 def _look(connection: duckdb.DuckDBPyConnection, relation: Any) -> dict[str, Any]:
+    relation = _in_microseconds(relation)
     schema = _schema(relation)
     row = relation.aggregate(f"count(*), sum(hash({_names(relation.columns)})::HUGEINT)").fetchall()[0]
     del connection  # the relation needs it alive until here
@@ -175,6 +176,20 @@ def _look(connection: duckdb.DuckDBPyConnection, relation: Any) -> dict[str, Any
 
 def _answer(rows: int, checksum: int, schema: list[list[str]]) -> dict[str, Any]:
     return {"rows": rows, "checksum": str(checksum), "schema": schema, "checked_by": _WHO}
+
+
+def _in_microseconds(relation: Any) -> Any:
+    """Times of day in nanoseconds as those in microseconds, unless they would lose digits: polars has no others."""
+    times = [name for name, kind in _schema(relation) if kind == "TIME_NS"]
+    if not times:
+        return relation
+    exact = [f"bool_and({_names([name])}::TIME::TIME_NS IS NOT DISTINCT FROM {_names([name])})" for name in times]
+    if not all(relation.aggregate(", ".join(exact)).fetchall()[0]):
+        return relation
+    text = [
+        f"{_names([name])}::TIME AS {_names([name])}" if name in times else _names([name]) for name in relation.columns
+    ]
+    return relation.project(", ".join(text))
 
 
 def _schema(relation: Any) -> list[list[str]]:
