@@ -64,8 +64,12 @@ pub(crate) trait ColumnReader: Send {
 pub(crate) const BATCH_BYTES: u64 = 32 << 20;
 /// Below this many rows the work per batch outweighs the work per row.
 const LEAST_STEP_ROWS: u64 = 1024;
-/// A step of a column of 8 bytes has half a megabyte, and is still in the second-level cache when it is used.
+/// Rows of a step at most, unless they are narrow. A column of 8 bytes then has half a megabyte, and is still in the
+/// second-level cache when it is used.
 const MOST_STEP_ROWS: u64 = 64 << 10;
+/// Bytes of a step up to which narrow rows have more of them: handing over a batch takes as long as decoding some ten
+/// thousand booleans.
+const NARROW_STEP_BYTES: u64 = 512 << 10;
 
 /// The limit in bytes of a step of the fewest rows: offsets of 32 bits reach twice as far, and memory is finite.
 const STEP_BYTES_AT_MOST: u64 = 1 << 30;
@@ -89,7 +93,8 @@ pub(crate) fn batch_rows(row_bytes: u64, columns: usize) -> usize {
         return (LARGE_STEP_BYTES / row_bytes).max(1) as usize;
     }
     let most = (STEP_BYTES_AT_MOST / row_bytes).max(1);
-    (BATCH_BYTES / row_bytes).clamp(LEAST_STEP_ROWS, MOST_STEP_ROWS).min(most) as usize
+    let most_rows = MOST_STEP_ROWS.max(NARROW_STEP_BYTES / row_bytes);
+    (BATCH_BYTES / row_bytes).clamp(LEAST_STEP_ROWS, most_rows).min(most) as usize
 }
 
 /// Decoded bytes that may wait for the consumer.

@@ -5,8 +5,9 @@ use super::{BATCH_BYTES, batch_rows, steps_ahead};
 const MIB: u64 = 1 << 20;
 
 #[test]
-fn ordinary_rows_are_counted_between_a_thousand_and_64_thousand() {
+fn rows_of_a_step_are_bounded_by_their_number_and_bytes() {
     assert_eq!(batch_rows(8, 1), 64 << 10);
+    assert_eq!((batch_rows(4, 1), batch_rows(1, 1), batch_rows(0, 0)), (128 << 10, 512 << 10, 512 << 10));
     assert_eq!(batch_rows(1000, 50), (BATCH_BYTES / 1000) as usize);
     // Embeddings and many narrow columns are no large rows.
     assert_eq!(batch_rows(60 << 10, 2), 1024);
