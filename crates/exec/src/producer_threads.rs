@@ -59,6 +59,13 @@ impl<T: Send + 'static, E: From<Interruption> + Send + 'static> ProducerThreads<
         self
     }
 
+    /// Hands several values over together: see [`QueueReceiver::patient`].
+    #[must_use]
+    pub fn patient(mut self, patience: Duration) -> Self {
+        self.values = self.values.take().map(|values| values.patient(patience));
+        self
+    }
+
     /// The next value; `None` once all threads have ended.
     ///
     /// # Errors
