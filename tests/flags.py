@@ -18,7 +18,7 @@ COMMAND = "cli"
 
 #: Commands of other programs, with their flags.
 OTHERS = (
-    "aws configure export-credentials --profile {profile} --format env",
+    "aws configure export-credentials --profile {name} --format env",
     "aws configure --profile {name}",
     "aws configure sso --profile {}",
     "aws sso login --profile {}",

@@ -49,10 +49,6 @@ sso_role_name = reader
 [sso-session company]
 sso_region = us-east-1
 sso_start_url = {START_URL}
-[profile role]
-endpoint_url = {s3.endpoint}
-role_arn = arn:aws:iam::1:role/x
-source_profile = keys
 """
     )
     (folder / ".aws" / "credentials").write_text(
@@ -153,7 +149,6 @@ def test_single_sign_on(s3: S3, home: Path) -> None:
 def test_what_is_wrong_is_said(s3: S3, home: Path) -> None:
     for profile, code, says in [
         ("failing", 4, "the program failed"),
-        ("role", 6, "assumes a role"),
         ("nobody", 2, "no profile"),
     ]:
         done = run("scan", s3.url("chain/x.csv"), "--json", env=environment(home, AWS_PROFILE=profile))

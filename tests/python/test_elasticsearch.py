@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import http.client
 import json
 import signal
@@ -23,6 +21,8 @@ import elastic
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from aws_signature import signature
+from certificates import certificate
 from conftest import command, ok, run
 
 import lakerace as lr
@@ -185,38 +185,6 @@ def test_api_keys(server: str, tmp_path: Path) -> None:
     assert run("scan", location(server, "refused")).code == 3
 
 
-def signature(method: str, path: str, headers: Mapping[str, str], body: bytes, secret: str) -> str:
-    """AWS's signature of a request, version 4, as its documentation computes it."""
-    scheme, _, rest = headers["authorization"].partition(" ")
-    assert scheme == "AWS4-HMAC-SHA256"
-    parts = dict(part.strip().split("=", 1) for part in rest.split(","))
-    _, date, region, service, terminator = parts["Credential"].split("/")
-    names = parts["SignedHeaders"].split(";")
-    assert {"host", "x-amz-date"} <= set(names)
-    url = urllib.parse.urlsplit(path)
-    query = sorted(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
-    quoted = "&".join(f"{urllib.parse.quote(n, safe='-_.~')}={urllib.parse.quote(v, safe='-_.~')}" for n, v in query)
-    hashed = hashlib.sha256(body).hexdigest()
-    # Every service but S3 has each part of the path quoted once more.
-    canonical_path = urllib.parse.quote(url.path, safe="/-_.~")
-    lines = [
-        method,
-        canonical_path,
-        quoted,
-        *(f"{n}:{' '.join(headers[n].split())}" for n in names),
-        "",
-        ";".join(names),
-        hashed,
-    ]
-    text = "\n".join(lines)
-    scope = f"{date}/{region}/{service}/{terminator}"
-    to_sign = f"AWS4-HMAC-SHA256\n{headers['x-amz-date']}\n{scope}\n{hashlib.sha256(text.encode()).hexdigest()}"
-    key = f"AWS4{secret}".encode()
-    for step in (date, region, service, terminator):
-        key = hmac.new(key, step.encode(), hashlib.sha256).digest()
-    return hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
-
-
 def test_signatures_of_amazon(server: str, tmp_path: Path) -> None:
     source = tmp_path / "rows.parquet"
     pq.write_table(rows(), source)
@@ -246,34 +214,6 @@ def test_signatures_of_amazon(server: str, tmp_path: Path) -> None:
         wrong = run("scan", target, env={**env, "AWS_SECRET_ACCESS_KEY": "other"})
         assert wrong.code == 4, wrong.err
         assert "canary" not in done.out + done.err + wrong.err
-
-
-def certificate(folder: Path, name: str, extension: str, issuer: str | None = None) -> None:
-    """A key and a certificate, signed by itself or by another one."""
-    (folder / f"{name}.ext").write_text(extension)
-    subject = ["-subj", f"/CN={name}"]
-    new = ["openssl", "req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", *subject, "-out", f"{name}.csr"]
-    by = (
-        ["-CA", f"{issuer}.pem", "-CAkey", f"{issuer}.key", "-CAcreateserial"]
-        if issuer
-        else ["-signkey", f"{name}.key"]
-    )
-    sign = [
-        "openssl",
-        "x509",
-        "-req",
-        "-in",
-        f"{name}.csr",
-        *by,
-        "-days",
-        "2",
-        "-extfile",
-        f"{name}.ext",
-        "-out",
-        f"{name}.pem",
-    ]
-    for step in (new, sign):
-        subprocess.run(step, cwd=folder, check=True, capture_output=True)
 
 
 def test_certificates_of_both_sides(server: str, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ use lakerace_exec::{ProcessLocal, lock};
 use object_store::memory::InMemory;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
-use self::foreign_options::translate;
 use self::http::SpoolingStore;
 use self::kind::{BuiltStore, RemoteStore, StoreAddress, StoreClient, StoreIdentity, StoreKind};
 use self::local::LocalStore;
@@ -112,7 +111,7 @@ pub(crate) fn remote(address: &StoreAddress, options: &StorageOptions, job: &Job
         ProcessLocal::new(Mutex::default);
     let kind = address.kind;
     let settings = StoreSettings::gather(kind, options)?;
-    translate(kind, &options.options)?.warnings.iter().for_each(|warning| job.warn(warning));
+    settings.warnings().iter().for_each(|warning| job.warn(warning));
     let retry_time = settings.retry_time().unwrap_or(RETRY_TIME);
     let key = (address.clone(), settings);
     let known = lock(&STORES).get(&key).cloned();

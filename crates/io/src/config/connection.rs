@@ -80,7 +80,8 @@ const S3_CREDENTIALS: [&str; 8] = [
 /// Returns true if options give credentials, or the place of credentials.
 fn is_identity(kind: &StoreKind, options: &TranslatedOptions) -> bool {
     let is_of_s3 = |name: &String| S3_CREDENTIALS.iter().any(|known| is_same_option(kind, name, known));
-    options.profile.is_some() || kind.is_identity_given(options) || options.options.keys().any(is_of_s3)
+    let names_other = options.profile.is_some() || options.role.is_some();
+    names_other || kind.is_identity_given(options) || options.options.keys().any(is_of_s3)
 }
 
 /// Resolves the text after the `@` of a location.

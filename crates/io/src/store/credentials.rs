@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use object_store::aws::AwsCredential;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A credential that signs a request to S3.
 #[derive(Clone)]
@@ -17,6 +17,40 @@ pub struct Credential {
     pub secret_key: String,
     /// The session's token, where the key is for a while only.
     pub token: Option<String>,
+}
+
+impl Credential {
+    /// Refuses a key and a token that no header of a request can hold.
+    pub(crate) fn check(self) -> Result<Self> {
+        let fits = |text: &str| text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        match fits(&self.key_id) && self.token.as_deref().is_none_or(fits) {
+            true => Ok(self),
+            false => Err(Error::invalid(
+                "the key or the token that was received has characters that an HTTP header can't hold",
+            )),
+        }
+    }
+}
+
+/// A role that is assumed by other credentials.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct RoleRequest {
+    /// The role's Amazon Resource Name.
+    pub arn: String,
+    /// The setting that names it, for messages: `the profile work`.
+    pub origin: String,
+    /// The name of the session; by default, one of this program.
+    pub session_name: Option<String>,
+    /// The id that the role's owner may ask for.
+    pub external_id: Option<String>,
+    /// The time for which its credentials are valid; by default, the service's own.
+    pub duration_seconds: Option<u32>,
+}
+
+impl fmt::Display for RoleRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the role {} of {}", self.arn, self.origin)
+    }
 }
 
 /// A system that provides credentials, such as Hadoop's providers.
@@ -65,9 +99,9 @@ impl object_store::CredentialProvider for Credentials {
 
     async fn get_credential(&self) -> object_store::Result<Arc<AwsCredential>> {
         let source = Arc::clone(&self.0);
-        let Credential { key_id, secret_key, token } = tokio::task::spawn_blocking(move || source.credential())
-            .await?
-            .map_err(|error| object_store::Error::Generic { store: "S3", source: Box::new(error) })?;
+        let asked = tokio::task::spawn_blocking(move || source.credential()?.check()).await?;
+        let Credential { key_id, secret_key, token } =
+            asked.map_err(|error| object_store::Error::Generic { store: "S3", source: Box::new(error) })?;
         Ok(Arc::new(AwsCredential { key_id, secret_key, token }))
     }
 }

@@ -282,7 +282,9 @@ fn find_io_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a
 }
 
 /// The first error of this type, among an error and its sources.
-fn find<'a, E: std::error::Error + 'static>(mut error: &'a (dyn std::error::Error + 'static)) -> Option<&'a E> {
+pub(crate) fn find<'a, E: std::error::Error + 'static>(
+    mut error: &'a (dyn std::error::Error + 'static),
+) -> Option<&'a E> {
     loop {
         if let Some(found) = error.downcast_ref::<E>() {
             return Some(found);
@@ -305,7 +307,7 @@ fn unreached_host<'a>(source: &(dyn std::error::Error + 'static), text: &'a str,
 }
 
 /// The message of the error below all others.
-fn root_cause(source: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn root_cause(source: &(dyn std::error::Error + 'static)) -> String {
     let chain = std::iter::successors(Some(source), |error| error.source());
     chain.last().map(ToString::to_string).unwrap_or_default()
 }
@@ -345,7 +347,8 @@ fn cause(text: &str) -> &str {
     }
 }
 
-fn one_line(text: &str) -> String {
+/// A text of a server in one line, cut at a length.
+pub(crate) fn one_line(text: &str) -> String {
     const LONGEST: usize = 300;
     let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() > LONGEST {

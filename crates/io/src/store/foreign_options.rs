@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::kind::StoreKind;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::option::{MAX_REQUESTS_IN_FLIGHT, MIN_SEEK_SIZE, RETRY_TIME};
 
 /// The storage option with the time within which failed requests are repeated, such as `60s` (the default), `5m` or `0s`.
@@ -19,12 +19,14 @@ pub(crate) enum ForeignOption {
     Converted(&'static str, fn(&str) -> Option<String>),
     /// The name of a profile in the configuration files of AWS.
     Profile,
+    /// The name of a role that the credentials of S3 assume.
+    Role,
+    /// The name of the role's session.
+    RoleSessionName,
     /// A connection string of Azure.
     Connection,
     /// It has no effect, for a reason.
     Unneeded(Cow<'static, str>),
-    /// It would change the credentials, and is not supported.
-    Refused(&'static str),
 }
 
 /// Storage options by our names.
@@ -34,6 +36,10 @@ pub(crate) struct TranslatedOptions {
     pub options: BTreeMap<String, String>,
     /// The profile whose keys sign requests.
     pub profile: Option<String>,
+    /// The role that the credentials assume.
+    pub role: Option<String>,
+    /// The name of the role's session.
+    pub role_session_name: Option<String>,
     /// The connection string that names an account and its key.
     pub connection: Option<String>,
     /// The warnings for the user.
@@ -122,11 +128,13 @@ fn translate_by(
                 None => {}
             },
             Some(ForeignOption::Profile) => translated.profile = Some(value.clone()),
+            // The newer one of delta-rs's two names comes first.
+            Some(ForeignOption::Role) => translated.role = translated.role.or_else(|| Some(value.clone())),
+            Some(ForeignOption::RoleSessionName) => {
+                translated.role_session_name = translated.role_session_name.or_else(|| Some(value.clone()));
+            }
             Some(ForeignOption::Connection) => translated.connection = Some(value.clone()),
             Some(ForeignOption::Unneeded(reason)) => translated.warn(name, &reason),
-            Some(ForeignOption::Refused(advice)) => {
-                return Err(Error::unsupported(format!("the storage option {name} is not supported")).advice(advice));
-            }
         }
     }
     for (own, value) in converted {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::ClientOptions;
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::client::HttpRequest;
 
 use super::kind::{BuiltStore, ConditionalParts, StoreAddress, StoreAdvice, StoreClient, StoreIdentity, StoreKind};
@@ -10,13 +11,18 @@ use super::settings::{StoreSettings, protects_bodies, refused_setting};
 use crate::error::Result;
 use crate::meter::RequestKind;
 
+mod assume_role;
 mod chain;
 mod expiring;
 mod foreign_options;
+mod ini;
 mod process;
 mod profile;
+mod profile_files;
 mod region;
 mod sso;
+mod sts;
+mod sts_answer;
 
 /// Buckets of S3.
 pub(crate) static S3: StoreKind = StoreKind {
@@ -45,7 +51,7 @@ pub(crate) static S3: StoreKind = StoreKind {
     ],
     // Its own order of sources knows which of them belong together.
     identity_settings: &[],
-    addresses: &["aws_endpoint_url_s3", "aws_endpoint", "aws_metadata_endpoint"],
+    addresses: &["aws_endpoint_url_s3", "aws_endpoint_url_sts", "aws_endpoint", "aws_metadata_endpoint"],
     advice: StoreAdvice {
         no_credentials: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or AWS_SKIP_SIGNATURE=true for a public bucket",
         denied: "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and their permissions on this bucket",
@@ -101,6 +107,14 @@ fn builder(bucket: &str, client: StoreClient) -> AmazonS3Builder {
         .with_retry(client.retry)
 }
 
+/// The settings of a client, such as a proxy, for a request that is not to the bucket.
+fn client_options(client: &StoreClient, settings: &StoreSettings) -> ClientOptions {
+    settings.all().fold(client.options.clone(), |options, (name, value)| match config_key(name) {
+        Some(AmazonS3ConfigKey::Client(key)) => options.with_config(key, value),
+        _ => options,
+    })
+}
+
 fn build(address: &StoreAddress, settings: &StoreSettings, client: StoreClient) -> Result<BuiltStore> {
     let bucket = address.container.as_str();
     let endpoint = match settings.value("aws_endpoint_url_s3") {
@@ -124,17 +138,31 @@ fn build(address: &StoreAddress, settings: &StoreSettings, client: StoreClient) 
     if let Some(credentials) = settings.credentials() {
         builder = builder.with_credentials(Arc::new(credentials.clone()));
     }
-    let store = builder.build().map_err(|error| {
+    let is_signed = !settings.is_true("aws_skip_signature");
+    let roles = if is_signed { settings.roles() } else { &[] };
+    if !roles.is_empty() {
+        // A store without roles has the credentials that assume the first one.
+        let plain = built(builder.clone(), bucket, settings, &again)?;
+        let credentials = assume_role::assume_roles(plain.credentials(), roles, settings, &again)?;
+        builder = builder.with_credentials(credentials);
+    }
+    let store = built(builder, bucket, settings, &again)?;
+    let credentials = roles.iter().fold(source, |source, role| format!("{role}, by {source}"));
+    let identity = StoreIdentity { credentials, region, endpoint: endpoint.map(|url| url.to_string()) };
+    Ok(BuiltStore { store: Arc::new(store), identity })
+}
+
+/// The client of a bucket. The error names the setting that is refused.
+fn built(builder: AmazonS3Builder, bucket: &str, settings: &StoreSettings, client: &StoreClient) -> Result<AmazonS3> {
+    builder.build().map_err(|error| {
         let is_refused = |name: &str, value: &str| {
             let Some(key) = config_key(name) else { return false };
-            let plain = self::builder(bucket, again.again()).with_region("us-east-1").with_allow_http(true);
+            let plain = self::builder(bucket, client.again()).with_region("us-east-1").with_allow_http(true);
             let plain = plain.with_access_key_id("any").with_secret_access_key("any");
             plain.with_config(key, value).build().is_err()
         };
         refused_setting(&S3, settings, error, is_refused)
-    })?;
-    let identity = StoreIdentity { credentials: source, region, endpoint: endpoint.map(|url| url.to_string()) };
-    Ok(BuiltStore { store: Arc::new(store), identity })
+    })
 }
 
 #[cfg(test)]

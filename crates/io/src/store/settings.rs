@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use url::{Host, Url};
 
-use super::credentials::Credentials;
+use super::credentials::{Credentials, RoleRequest};
 use super::error::unknown_option;
 use super::foreign_options::{is_common_option, is_same_option, translate};
 use super::kind::{STORE_KINDS, StoreKind};
@@ -24,7 +24,13 @@ pub(crate) struct StoreSettings {
     credentials: Option<Credentials>,
     /// The source of the credentials, if it is none of the settings.
     source: Option<String>,
+    /// The roles that the credentials assume, one by the other.
+    roles: Vec<RoleRequest>,
+    /// Roles are requested from the one global endpoint, in the regions that know it.
+    has_global_sts: bool,
     retry_time: Option<Duration>,
+    /// The warnings for the user.
+    warnings: Vec<String>,
 }
 
 /// Settings on their way: a kind of store adds its defaults between those of the environment and those of the options.
@@ -46,7 +52,10 @@ impl StoreSettings {
             options: BTreeSet::new(),
             credentials: options.credentials.clone(),
             source: None,
+            roles: Vec::new(),
+            has_global_sts: false,
             retry_time: options.retry_time()?,
+            warnings: translated.warnings.clone(),
         };
         let mut draft = SettingsDraft { settings };
         let is_identity_given = kind.is_identity_given(&translated);
@@ -117,6 +126,21 @@ impl StoreSettings {
     /// The source of the credentials, where a profile says it.
     pub(crate) fn source(&self) -> Option<&str> {
         self.source.as_deref()
+    }
+
+    /// The roles that the credentials assume, one by the other.
+    pub(crate) fn roles(&self) -> &[RoleRequest] {
+        &self.roles
+    }
+
+    /// Returns true if roles are requested from the one global endpoint.
+    pub(crate) fn has_global_sts(&self) -> bool {
+        self.has_global_sts
+    }
+
+    /// The warnings for the user.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// The time within which failed requests are repeated, where an option says it.
@@ -211,6 +235,26 @@ impl SettingsDraft {
     /// Sets a provider of credentials.
     pub(crate) fn set_credentials(&mut self, credentials: Credentials) {
         self.settings.credentials = Some(credentials);
+    }
+
+    /// Has the credentials assume a role, after those before.
+    pub(crate) fn add_role(&mut self, role: RoleRequest) {
+        self.settings.roles.push(role);
+    }
+
+    /// Returns true if the credentials assume a role.
+    pub(crate) fn has_roles(&self) -> bool {
+        !self.settings.roles.is_empty()
+    }
+
+    /// Requests roles from the one global endpoint, in the regions that know it.
+    pub(crate) fn use_global_sts(&mut self) {
+        self.settings.has_global_sts = true;
+    }
+
+    /// Adds a warning for the user.
+    pub(crate) fn warn(&mut self, warning: String) {
+        self.settings.warnings.push(warning);
     }
 
     /// Notes the source of the credentials.

@@ -6,12 +6,10 @@ const PUT_IF_ABSENT: &str = "a commit is a put-if-absent, which is safe with sev
 const NO_LOCK_TABLE: &str = "a commit is a put-if-absent and takes no lock in DynamoDB; writers that rely on the lock \
                              alone are not isolated from it";
 const CREDENTIALS: &str = "given keys are used; those of the machine are requested only if none are given";
-const ROLES: &str = "lakerace does not assume roles; give the keys of the role as aws_access_key_id, \
-                     aws_secret_access_key and aws_session_token, as `aws sts assume-role` prints them";
 
 /// The meaning of an option by its name in lower case.
 pub(super) fn foreign_option(name: &str) -> Option<ForeignOption> {
-    use ForeignOption::{Alias, Converted, Profile, Refused, Unneeded};
+    use ForeignOption::{Alias, Converted, Profile, Role, RoleSessionName, Unneeded};
     Some(match name {
         "key" | "username" | "access_key" => Alias("aws_access_key_id"),
         "secret" | "password" | "secret_key" => Alias("aws_secret_access_key"),
@@ -45,9 +43,8 @@ pub(super) fn foreign_option(name: &str) -> Option<ForeignOption> {
         "aws_sts_pool_idle_timeout_seconds" | "aws_force_credential_load" | "aws_ec2_metadata_disabled" => {
             Unneeded(CREDENTIALS.into())
         }
-        "aws_s3_assume_role_arn" | "aws_s3_role_session_name" | "aws_iam_role_arn" | "aws_iam_role_session_name" => {
-            Refused(ROLES)
-        }
+        "aws_iam_role_arn" | "aws_s3_assume_role_arn" => Role,
+        "aws_iam_role_session_name" | "aws_s3_role_session_name" => RoleSessionName,
         _ => return None,
     })
 }

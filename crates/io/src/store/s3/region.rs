@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use object_store::ClientOptions;
-use object_store::aws::AmazonS3ConfigKey;
 use object_store::client::{HttpConnector, HttpRequest, HttpRequestBody};
 
-use super::{StoreClient, config_key};
+use super::{StoreClient, client_options};
 use crate::error::Result;
 use crate::store::kind::{RegionSource, StoreRegion};
 use crate::store::settings::StoreSettings;
@@ -36,14 +35,7 @@ pub(super) fn find(
         true => format!("https://s3.amazonaws.com/{bucket}"),
         false => format!("https://{bucket}.s3.amazonaws.com/"),
     };
-    // The client's own settings, such as a proxy, apply to this request as well.
-    let mut options = client.options.clone();
-    for (name, value) in settings.all() {
-        if let Some(AmazonS3ConfigKey::Client(key)) = config_key(name) {
-            options = options.with_config(key, value);
-        }
-    }
-    ask(&url, client, &options)
+    ask(&url, client, &client_options(client, settings))
 }
 
 /// Asks a server for the region of the bucket that a URL names.

@@ -67,8 +67,16 @@ fn options_that_no_tool_has_are_refused_with_the_nearest_name() {
 }
 
 #[test]
-fn another_principal_is_an_error() {
-    let error = options(&[("AWS_S3_ASSUME_ROLE_ARN", "arn:aws:iam::1:role/x")]).check_names().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().contains("aws sts assume-role"), "{error}");
+fn a_role_of_delta_rs_is_assumed() {
+    for (given, role, session) in [
+        (vec![("AWS_S3_ASSUME_ROLE_ARN", "old"), ("AWS_S3_ROLE_SESSION_NAME", "me")], Some("old"), Some("me")),
+        (vec![("aws_iam_role_arn", "new"), ("aws_s3_assume_role_arn", "old")], Some("new"), None),
+        (vec![("aws_iam_role_session_name", "me")], None, Some("me")),
+        // Those of web identity are others.
+        (vec![("aws_role_arn", "web"), ("aws_role_session_name", "me")], None, None),
+    ] {
+        let translated = translate(&S3, &options(&given).options).unwrap();
+        assert_eq!((translated.role.as_deref(), translated.role_session_name.as_deref()), (role, session), "{given:?}");
+        options(&given).check_names().unwrap();
+    }
 }
