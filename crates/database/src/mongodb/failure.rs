@@ -47,18 +47,47 @@ pub(super) fn error(error: &mongodb::error::Error) -> Error {
         Mongo::DnsResolve { .. } => Error::unavailable("the host name of the server can't be resolved")
             .advice("check the host; mongodb+srv: needs SRV and TXT records"),
         Mongo::ServerSelection { message, .. } if is_tls(message) => tls(),
-        Mongo::ServerSelection { .. } => Error::unavailable("no server answers").advice(
-            "check the host and the port, whether the server runs, and whether it requires TLS, that is tls=true",
-        ),
+        Mongo::ServerSelection { message, .. } => unusable(message),
         Mongo::Io(error) if is_tls(&error.to_string()) => tls(),
         Mongo::Io(error) => Error::unavailable(format!("the connection broke: {}", error.kind())),
         Mongo::ConnectionPoolCleared { .. } => Error::unavailable("the connection broke"),
         Mongo::IncompatibleServer { .. } => {
             Error::unsupported("the server's version is not supported").advice("use MongoDB 4.4 or later")
         }
-        Mongo::InvalidResponse { .. } | Mongo::Bson(_) => Error::corrupt("the response is not a MongoDB response"),
+        Mongo::InvalidResponse { message, .. } => invalid_response(message),
+        Mongo::Bson(_) => Error::corrupt("the response is not a MongoDB response"),
         _ => Error::unavailable("the server failed"),
     }
+}
+
+/// The error if no server can be used. `message` lists the servers, with the driver's errors.
+fn unusable(message: &str) -> Error {
+    const KINDS: [&str; 2] = ["Command failed: ", "The server returned an invalid reply to a database operation: "];
+    let answer = message.split_once("Error: Kind: ").and_then(|(_, rest)| {
+        let text = rest.split(", labels: ").next().unwrap_or(rest);
+        KINDS.into_iter().find_map(|kind| text.strip_prefix(kind))
+    });
+    match answer {
+        // The first request of a connection has no values of rows, so its answer has none.
+        Some(answer) => Error::unavailable(format!("the server refuses connections: {}", first_line(answer)))
+            .advice("check that the host and the port are those of MongoDB 4.4 or later"),
+        None => Error::unavailable("no server answers").advice(
+            "check the host and the port, whether the server runs, and whether it requires TLS, that is tls=true",
+        ),
+    }
+}
+
+/// The error of a response that the driver can't read. The driver keeps nothing of it but its own `message`.
+fn invalid_response(message: &str) -> Error {
+    if message.starts_with("error deserializing command error") {
+        return Error::invalid("the server rejects the command, without the code of an error")
+            .advice("look for the error in the server's log; a server other than MongoDB may not support the command");
+    }
+    if message.starts_with("missing 'ok'") {
+        return Error::corrupt("the response has no status, unlike those of MongoDB")
+            .advice("check that the host and the port are those of MongoDB 4.4 or later");
+    }
+    Error::corrupt("the response is not a MongoDB response")
 }
 
 fn tls() -> Error {
@@ -96,10 +125,15 @@ pub(super) fn of_code(code: i32, name: &str) -> Error {
         14031 => Error::unavailable("the server's disk is full")
             .advice(format!("free some space, then continue with {RESUME}")),
         _ if is_transient_code(code) => {
-            Error::unavailable(format!("the server can't take requests now ({name}, code {code})"))
+            Error::unavailable(format!("the server can't take requests now ({})", named(code, name)))
         }
-        _ => Error::invalid(format!("the server rejects the command ({name}, code {code})")),
+        _ => Error::invalid(format!("the server rejects the command ({})", named(code, name))),
     }
+}
+
+/// A code with its name, which older servers do not give.
+fn named(code: i32, name: &str) -> String {
+    if name.is_empty() { format!("code {code}") } else { format!("{name}, code {code}") }
 }
 
 /// The reason for which a server rejects one document, without its values.
