@@ -1,6 +1,8 @@
 //! `lakerace scan`.
 
 use lakerace::{Batches, Error, Explain, FileFormat, ReadOptions, Result, Scan};
+use lakerace_format::{ARROW_IPC, CSV, JSON_LINES};
+use lakerace_io::option::ROW_FORMAT;
 use serde_json::json;
 
 use crate::args::{RowFormat, RowOutputArgs, ScanArgs, StoreArgs};
@@ -138,7 +140,7 @@ impl<'a> RowTarget<'a> {
             ));
         }
         if let Some(format) = self.format {
-            return Ok(format);
+            return target.map_or(Ok(()), |target| check_ending(target, format)).map(|()| format);
         }
         let Some(target) = target else { return Ok(RowFormat::Table) };
         if let Some(format) = FileFormat::of_file_name(target) {
@@ -162,4 +164,23 @@ impl<'a> RowTarget<'a> {
             }
         }
     }
+}
+
+/// Checks that the format asked for is not another one than the target's ending names.
+fn check_ending(target: &str, format: RowFormat) -> Result<()> {
+    let given = match format {
+        RowFormat::Table => None,
+        RowFormat::Csv => Some(&CSV),
+        RowFormat::Jsonl => Some(&JSON_LINES),
+        RowFormat::Arrow => Some(&ARROW_IPC),
+    };
+    let checked = match (given, FileFormat::of_file_name(target)) {
+        (None, Some(named)) => {
+            let given = ROW_FORMAT.to("table");
+            Err(Error::usage(format!("the name has an ending of {}, but {given} is given", named.title))
+                .advice(format!("omit {ROW_FORMAT}, or choose a name that ends in .txt")))
+        }
+        (given, _) => FileFormat::of_target(target, given, &ROW_FORMAT).map(drop),
+    };
+    checked.map_err(|error| error.at(target))
 }

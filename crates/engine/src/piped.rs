@@ -66,7 +66,7 @@ impl StreamTarget {
     /// The pipe that a target names; `None` where it names something else.
     pub(crate) fn resolve(target: &str, format: Option<&'static FileFormat>, job: &Job) -> Result<Option<Self>> {
         let Some(writer) = PipeWriter::open(target, job)? else { return Ok(None) };
-        let format = format.or_else(|| FileFormat::of_file_name(target));
+        let format = FileFormat::of_target(target, format, &OUTPUT_FORMAT).map_err(|error| error.at(target))?;
         Ok(Some(Self { writer, name: target.to_owned(), format }))
     }
 

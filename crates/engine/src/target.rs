@@ -359,10 +359,16 @@ impl FileTarget {
             place.push('/');
         }
         let (store, path) = location.open(&options.read.storage, job)?;
-        let format = options.format.or_else(|| FileFormat::of_file_name(path.as_ref()));
         let on_disk = store.has_local_files().then(|| std::fs::metadata(format!("/{path}")).ok()).flatten();
         let is_folder =
             is_folder || target.ends_with('/') || path.is_root() || on_disk.as_ref().is_some_and(|m| m.is_dir());
+        let format = match is_folder {
+            true => options.format.or_else(|| FileFormat::of_file_name(path.as_ref())),
+            false => {
+                let format = FileFormat::of_target(path.as_ref(), options.format, &OUTPUT_FORMAT);
+                format.map_err(|error| error.at(&place))?
+            }
+        };
         let target = Self { store, path, format, is_folder, mode: options.mode, place };
         if !is_folder {
             if !options.partition_by.is_empty() {

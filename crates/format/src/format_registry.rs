@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::sync::{PoisonError, RwLock};
 
+use lakerace_io::option::OptionDefinition;
 use lakerace_io::{Error, Result};
 
 use crate::arrow_ipc::ARROW_IPC;
@@ -79,6 +80,31 @@ impl FileFormat {
         // A name that consists only of an ending is that of a hidden file.
         let is_named = |format: &&Self| !stem.is_empty() && format.endings.contains(&ending);
         Self::all().find(is_named).filter(|format| format.is_text() || !is_packed)
+    }
+
+    /// The format of a file that is written under a name: the given one, or the one that the name says.
+    ///
+    /// # Errors
+    /// `Usage` for a name that says another format than the given one: readers believe names.
+    pub fn of_target(
+        name: &str,
+        given: Option<&'static Self>,
+        option: &'static OptionDefinition,
+    ) -> Result<Option<&'static Self>> {
+        match (given, Self::of_file_name(name)) {
+            (Some(given), Some(named)) if !named.reads_files_of(given) => {
+                let ending = given.endings.first().unwrap_or(&given.name);
+                let message =
+                    format!("the name has an ending of {}, but {} is given", named.title, option.to(given.name));
+                Err(Error::usage(message).advice(format!("omit {option}, or choose a name that ends in .{ending}")))
+            }
+            (given, named) => Ok(given.or(named)),
+        }
+    }
+
+    /// Returns true if a reader of this format also reads files of the other one: that of JSON takes JSON lines.
+    fn reads_files_of(&self, other: &Self) -> bool {
+        *self == *other || *self == JSON && *other == JSON_LINES
     }
 
     /// The format of a file, by its first bytes; for text, these follow a byte order mark and blanks.

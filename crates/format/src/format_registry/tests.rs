@@ -136,3 +136,30 @@ fn the_guide_names_each_format_and_its_endings() {
         assert_eq!(row.contains("refused"), format.is_read_only, "{}", format.title);
     }
 }
+
+#[test]
+fn a_target_has_the_format_of_its_name() {
+    let of = |name, given| FileFormat::of_target(name, given, &lakerace_io::option::OUTPUT_FORMAT);
+    for (name, given, expected) in [
+        ("a.parquet", None, "parquet"),
+        ("a.parquet", Some(&PARQUET), "parquet"),
+        ("a", Some(&CSV), "csv"),
+        ("b.csv/a.txt", Some(&ORC), "orc"),
+        ("a.csv.gz", Some(&CSV), "csv"),
+        ("a.json", Some(&JSON_LINES), "jsonl"),
+        ("a.pq", Some(&PARQUET), "parquet"),
+    ] {
+        assert_eq!(of(name, given).unwrap().map(|format| format.name), Some(expected), "{name}");
+    }
+    assert_eq!(of("a", None).unwrap(), None);
+    for (name, given) in [
+        ("a.parquet", &CSV),
+        ("a.csv", &PARQUET),
+        ("a.csv.gz", &PARQUET),
+        ("a.tsv", &CSV),
+        ("a.jsonl", &JSON),
+        ("a.ORC", &CSV),
+    ] {
+        assert_eq!(of(name, Some(given)).unwrap_err().kind(), ErrorKind::Usage, "{name}");
+    }
+}
