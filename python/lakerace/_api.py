@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from lakerace import _lakerace
+from lakerace._arguments import checked_arguments
 from lakerace._filter import with_parameters
 from lakerace._job import with_job
 from lakerace._location import is_location, located, location_text
@@ -143,6 +144,7 @@ class CopyResult(NamedTuple):
     planned: DryRun | None = None
 
 
+@checked_arguments
 def scan(
     location: LocationOrList,
     *,
@@ -264,6 +266,7 @@ def scan(
     return Scan(first, options, pickle_credentials=pickle_credentials, progress=progress)
 
 
+@checked_arguments
 def copy(
     source: RowSource | bytes | BinaryIO,
     target: Location,
@@ -439,6 +442,7 @@ def copy(
     return copied._replace(compacted=compacted_after_write(table, threads=threads, io=io, durability=durability))
 
 
+@checked_arguments
 def schema(
     location: LocationOrList,
     *,
@@ -478,6 +482,7 @@ def schema(
     return _lakerace.schema(first, with_job({**options, **listed}))
 
 
+@checked_arguments
 def check(location: Location, *, storage_options: Mapping[str, str] | None = None) -> dict[str, Any]:
     """What can be done at a location, tried out. In a folder, a hidden file of 4 MiB is written, read and removed.
 
@@ -494,6 +499,7 @@ def check(location: Location, *, storage_options: Mapping[str, str] | None = Non
     return _lakerace.check(location_text(location), with_job(_options(locals(), "location")))
 
 
+@checked_arguments
 def checksum(source: RowSource, *, threads: int | None = None) -> Checksum:
     """Rows and order-independent checksum of a location, a list of them, a scan or any Arrow stream.
 

@@ -6,11 +6,13 @@ import os
 from typing import TYPE_CHECKING
 
 from lakerace import _lakerace
+from lakerace._arguments import checked_arguments
 
 if TYPE_CHECKING:
     from lakerace._api import Location
 
 
+@checked_arguments
 def use_config(file: Location | None) -> None:
     """Chooses the configuration file of this process, whose connections are locations such as `@lake/orders`.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from lakerace import _lakerace
 from lakerace._api import _options
+from lakerace._arguments import checked_arguments
 from lakerace._job import with_job
 from lakerace._location import location_text
 
@@ -59,6 +60,7 @@ class Diff(NamedTuple):
         return rows > 0 or bool(self.first_columns) or bool(self.second_columns)
 
 
+@checked_arguments
 def diff(
     first: Location,
     second: Location,

@@ -23,6 +23,8 @@ def location_text(location: str | os.PathLike[str]) -> str:
         takers = ": scan, copy, schema and upsert take lists" if isinstance(location, (list, tuple)) else ""
         message = f"one location is expected (a str or a path), not a {type(location).__name__}{takers}"
         raise TypeError(message) from None
+    # Where it can't be encoded, the caller names the argument.
+    text.encode()
     return f"./{text}" if text.startswith("@") and not isinstance(location, str) else text
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lakerace import _lakerace
+from lakerace._arguments import checked_methods
 from lakerace._errors import UsageError
 from lakerace._filter import quoted
 from lakerace._job import current_job, with_job
@@ -180,6 +181,7 @@ def raise_own(stream: _lakerace.Stream, call: Callable[[], _T]) -> _T:
         raise own from error
 
 
+@checked_methods
 class Scan(ReadableRows):
     """A planned read of a location: made by :func:`lakerace.scan`.
 

@@ -75,7 +75,10 @@ def _file_name(source: bytes | BinaryIO) -> str:
     if isinstance(source, _BYTES):
         return "the bytes"
     name = getattr(source, "name", None)
-    return name if isinstance(name, str) and name else f"<{type(source).__name__}>"
+    if not isinstance(name, str) or not name:
+        return f"<{type(source).__name__}>"
+    # A name that is not UTF-8 has halves of surrogate pairs, which can't be printed.
+    return name.encode(errors="backslashreplace").decode()
 
 
 @contextmanager
@@ -104,6 +107,11 @@ def arrow_stream(source: object) -> ArrowStream:
         return frame
     if isinstance(source, Iterable) and not isinstance(source, (str, bytes, bytearray, memoryview, Mapping)):
         return _table(list(source))
+    if isinstance(source, Mapping):
+        raise TypeError(
+            f"{type(source).__name__} is not a source of rows: a list of dicts is one, and of a dict of columns make a table with "
+            "pyarrow.table(columns)"
+        )
     raise TypeError(
         f"{type(source).__name__} is not a source of rows: give a location, an object with __arrow_c_stream__ (of pyarrow, polars, "
         "pandas, duckdb), or a list of dicts"
@@ -114,7 +122,10 @@ def _table(rows: list[Any]) -> ArrowStream:
     """Rows that are dicts; a column that a row lacks is null."""
     for at, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise TypeError(f"row {at} is a {type(row).__name__}: rows of a list are dicts")
+            raise TypeError(
+                f"row {at} is a {type(row).__name__}: rows are dicts, and values of a column need its name: give a frame or a table "
+                'with it, such as pyarrow.table({"name": values})'
+            )
     if not rows:
         raise UsageError("a list without rows has no columns: give a table with a schema")
     pyarrow = needed("pyarrow")
@@ -123,7 +134,7 @@ def _table(rows: list[Any]) -> ArrowStream:
     for name in names:
         try:
             columns[name] = pyarrow.array([row.get(name) for row in rows])
-        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OverflowError) as error:
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise InvalidInputError(f"column {name!r}: {error}", f"column {name!r}") from error
     table: ArrowStream = pyarrow.table(columns)
     return table

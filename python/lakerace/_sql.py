@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from lakerace import _lakerace
+from lakerace._arguments import checked_arguments, checked_methods
 from lakerace._errors import NotFoundError, UnsupportedError, UsageError, told
 from lakerace._job import current_job
 from lakerace._location import is_location, located
@@ -36,6 +37,7 @@ _OPENED_AT_ONCE = 8
 _LEAST_DUCKDB = 2
 
 
+@checked_arguments
 def sql(
     query: str,
     /,
@@ -101,6 +103,7 @@ def _limits(
     }
 
 
+@checked_methods
 class SqlRows(ShownRows):
     """The rows of a query: made by :func:`lakerace.sql`. Each call runs the query again, over the versions that were opened first.
 
@@ -155,6 +158,8 @@ class SqlRows(ShownRows):
         from lakerace._sql_text import parse_query
 
         _check_names(relations)
+        # Where it can't be encoded, the caller names the argument.
+        query.encode()
         database = QueryDatabase(limits)
         with database.connected() as connection:
             try:
@@ -475,7 +480,15 @@ def _table(source: Any) -> pyarrow.Table:
 
     if is_file(source):
         raise UsageError("a file or its bytes: give its location, or the table that it holds")
-    return needed("pyarrow").table(arrow_stream(source))
+    pyarrow = needed("pyarrow")
+    try:
+        return pyarrow.table(arrow_stream(source))
+    except pyarrow.ArrowInvalid as error:
+        if "non-struct" not in str(error):
+            raise
+        kind = type(source).__name__
+        message = f"a {kind} is a single column, and not the rows of a table: give a frame that has it, such as series.to_frame()"
+        raise UsageError(message) from error
 
 
 def _open(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lakerace import _lakerace
 from lakerace._api import DryRun, Requests, _options, dry_fields
+from lakerace._arguments import checked_arguments
 from lakerace._job import with_job
 from lakerace._location import location_text
 
@@ -60,6 +61,7 @@ class SyncResult(NamedTuple):
     planned: DryRun | None = None
 
 
+@checked_arguments
 def sync(
     table: Location,
     target: str,

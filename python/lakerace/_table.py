@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lakerace import _lakerace
 from lakerace._api import Requests, dry_fields, scan, schema
+from lakerace._arguments import checked_arguments, checked_methods
 from lakerace._errors import Error
 from lakerace._filter import with_parameters
 from lakerace._job import with_job
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from lakerace._api import ArrowStream, Evolve, FileIo, JobDurability, Location, RowSource
 
 
+@checked_methods
 class Table(ReadableRows):
     """A Delta table by the folder that it is in. Opening it reads nothing.
 
@@ -46,6 +48,7 @@ class Table(ReadableRows):
 
     __slots__ = ("_key", "_location", "_name", "_storage_options")
 
+    @checked_arguments
     def __init__(
         self,
         location: Location,

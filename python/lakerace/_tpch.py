@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from lakerace import _lakerace
 from lakerace._api import Requests, _options, _usage
+from lakerace._arguments import checked_arguments
 from lakerace._job import with_job
 from lakerace._location import location_text
 
@@ -79,6 +80,7 @@ class Generated(NamedTuple):
     bad_rows: int = 0
 
 
+@checked_arguments
 def tpch(
     target: Location,
     *,

@@ -1,5 +1,6 @@
 //! The small-file store.
 
+mod name_text;
 mod read;
 mod transform;
 mod write;
@@ -13,11 +14,12 @@ use lakerace::{DurabilityLevel, Error, Job, JobOptions, JobPlaces, Result};
 use lakerace_files::{Archive, ArchiveKind, Child, IfExists, Options, PutOptions, SecretKey, Store};
 use lakerace_io::wait::{lock, read_lock, write_lock};
 use pyo3::prelude::*;
-use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::options::ByteCount;
 use crate::{convert, errors, interrupt, warnings};
+use name_text::NameText;
 use read::{FileReader, FileSnapshot, StatTuple, get, get_many, list_page, skips, stat_tuple};
 use write::{AppendedBytes, FileBatch, FileState, FileWriter, bytes_of, put_options};
 
@@ -146,7 +148,7 @@ impl FileStore {
     }
 
     /// The content of a file.
-    fn get(&self, py: Python<'_>, name: PyBackedStr) -> PyResult<Py<PyBytes>> {
+    fn get(&self, py: Python<'_>, name: NameText) -> PyResult<Py<PyBytes>> {
         let store = self.open_store(py)?;
         get(py, store.home(), &name)
     }
@@ -157,7 +159,7 @@ impl FileStore {
     fn put(
         &self,
         py: Python<'_>,
-        name: PyBackedStr,
+        name: NameText,
         data: &Bound<'_, PyAny>,
         if_exists: Option<&str>,
         compression: Option<&str>,
@@ -173,35 +175,35 @@ impl FileStore {
 
     /// Contents of one state by their names.
     #[pyo3(signature = (names, *, missing="error"))]
-    fn get_many<'py>(&self, py: Python<'py>, names: Vec<PyBackedStr>, missing: &str) -> PyResult<Bound<'py, PyDict>> {
+    fn get_many<'py>(&self, py: Python<'py>, names: Vec<NameText>, missing: &str) -> PyResult<Bound<'py, PyDict>> {
         let skip = skips(py, missing)?;
         let store = self.open_store(py)?;
         get_many(py, (store.home(), Some(store.location())), &names, skip)
     }
 
-    fn exists(&self, py: Python<'_>, name: PyBackedStr) -> PyResult<bool> {
+    fn exists(&self, py: Python<'_>, name: NameText) -> PyResult<bool> {
         let store = self.open_store(py)?;
         raise(py, py.detach(|| store.exists(&name)))
     }
 
-    fn _stat(&self, py: Python<'_>, name: PyBackedStr) -> PyResult<Option<StatTuple>> {
+    fn _stat(&self, py: Python<'_>, name: NameText) -> PyResult<Option<StatTuple>> {
         let store = self.open_store(py)?;
         Ok(raise(py, py.detach(|| store.stat(&name)))?.map(stat_tuple))
     }
 
-    fn _list(&self, py: Python<'_>, prefix: &str, from: &str, limit: usize) -> PyResult<Vec<StatTuple>> {
-        list_page(py, self.open_store(py)?.home(), prefix, from, limit)
+    fn _list(&self, py: Python<'_>, prefix: NameText, from: NameText, limit: usize) -> PyResult<Vec<StatTuple>> {
+        list_page(py, self.open_store(py)?.home(), &prefix, &from, limit)
     }
 
-    fn _glob(&self, py: Python<'_>, pattern: &str) -> PyResult<Vec<StatTuple>> {
+    fn _glob(&self, py: Python<'_>, pattern: NameText) -> PyResult<Vec<StatTuple>> {
         let store = self.open_store(py)?;
-        let found = py.detach(|| store.glob(pattern));
+        let found = py.detach(|| store.glob(&pattern));
         Ok(raise(py, found)?.into_iter().map(stat_tuple).collect())
     }
 
-    fn _children(&self, py: Python<'_>, folder: &str) -> PyResult<Vec<(String, Option<StatTuple>)>> {
+    fn _children(&self, py: Python<'_>, folder: NameText) -> PyResult<Vec<(String, Option<StatTuple>)>> {
         let store = self.open_store(py)?;
-        let found = raise(py, py.detach(|| store.children(folder)))?;
+        let found = raise(py, py.detach(|| store.children(&folder)))?;
         let told = found.into_iter().map(|child| match child {
             Child::Folder(name) => (name, None),
             Child::File(stat) => (stat.name.clone(), Some(stat_tuple(stat))),
@@ -209,42 +211,48 @@ impl FileStore {
         Ok(told.collect())
     }
 
-    fn remove(&self, py: Python<'_>, name: PyBackedStr) -> PyResult<()> {
+    fn remove(&self, py: Python<'_>, name: NameText) -> PyResult<()> {
         let store = self.open_store(py)?;
         raise(py, py.detach(|| store.remove(&name)))
     }
 
-    fn remove_tree(&self, py: Python<'_>, folder: &str) -> PyResult<u64> {
+    fn remove_tree(&self, py: Python<'_>, folder: NameText) -> PyResult<u64> {
         let store = self.open_store(py)?;
-        raise(py, py.detach(|| store.remove_tree(folder)))
+        raise(py, py.detach(|| store.remove_tree(&folder)))
     }
 
     #[pyo3(signature = (source, target, *, if_exists=None))]
-    fn rename(&self, py: Python<'_>, source: &str, target: &str, if_exists: Option<&str>) -> PyResult<()> {
+    fn rename(&self, py: Python<'_>, source: NameText, target: NameText, if_exists: Option<&str>) -> PyResult<()> {
         let (store, if_exists) = (self.open_store(py)?, write::if_exists(py, if_exists)?);
-        raise(py, py.detach(|| store.rename(source, target, if_exists)))
+        raise(py, py.detach(|| store.rename(&source, &target, if_exists)))
     }
 
     #[pyo3(signature = (source, target, *, if_exists=None))]
-    fn rename_tree(&self, py: Python<'_>, source: &str, target: &str, if_exists: Option<&str>) -> PyResult<u64> {
+    fn rename_tree(
+        &self,
+        py: Python<'_>,
+        source: NameText,
+        target: NameText,
+        if_exists: Option<&str>,
+    ) -> PyResult<u64> {
         let (store, if_exists) = (self.open_store(py)?, write::if_exists(py, if_exists)?);
-        raise(py, py.detach(|| store.rename_tree(source, target, if_exists)))
+        raise(py, py.detach(|| store.rename_tree(&source, &target, if_exists)))
     }
 
     #[pyo3(signature = (source, target, *, if_exists=None))]
-    fn copy(&self, py: Python<'_>, source: &str, target: &str, if_exists: Option<&str>) -> PyResult<()> {
+    fn copy(&self, py: Python<'_>, source: NameText, target: NameText, if_exists: Option<&str>) -> PyResult<()> {
         let (store, if_exists) = (self.open_store(py)?, write::if_exists(py, if_exists)?);
-        raise(py, py.detach(|| store.copy(source, target, if_exists)))
+        raise(py, py.detach(|| store.copy(&source, &target, if_exists)))
     }
 
-    fn _set_metadata(&self, py: Python<'_>, name: &str, metadata: Option<&str>) -> PyResult<()> {
+    fn _set_metadata(&self, py: Python<'_>, name: NameText, metadata: Option<&str>) -> PyResult<()> {
         let store = self.open_store(py)?;
-        raise(py, py.detach(|| store.set_metadata(name, metadata)))
+        raise(py, py.detach(|| store.set_metadata(&name, metadata)))
     }
 
-    fn _open_read(&self, py: Python<'_>, name: &str) -> PyResult<FileReader> {
+    fn _open_read(&self, py: Python<'_>, name: NameText) -> PyResult<FileReader> {
         let store = self.open_store(py)?;
-        let content = raise(py, py.detach(|| store.open_read(name)))?;
+        let content = raise(py, py.detach(|| store.open_read(&name)))?;
         Ok(FileReader::new(content))
     }
 
@@ -253,7 +261,7 @@ impl FileStore {
     fn _create(
         &self,
         py: Python<'_>,
-        name: &str,
+        name: NameText,
         if_exists: Option<&str>,
         compression: Option<&str>,
         metadata: Option<&Bound<'_, PyAny>>,
@@ -265,15 +273,15 @@ impl FileStore {
         if let Some(state) = replaced {
             options.if_exists = IfExists::ReplaceVersion(state.0);
         }
-        let writer = raise(py, py.detach(|| store.create(name, &options)))?;
+        let writer = raise(py, py.detach(|| store.create(&name, &options)))?;
         warn(py, &store)?;
         Ok(FileWriter::new(writer))
     }
 
     /// The state of a file; None where there is none.
-    fn _version(&self, py: Python<'_>, name: &str) -> PyResult<Option<FileState>> {
+    fn _version(&self, py: Python<'_>, name: NameText) -> PyResult<Option<FileState>> {
         let store = self.open_store(py)?;
-        Ok(raise(py, py.detach(|| store.version(name)))?.map(FileState))
+        Ok(raise(py, py.detach(|| store.version(&name)))?.map(FileState))
     }
 
     /// Appends bytes, or those of a file of this machine by its descriptor, in one step.
@@ -282,7 +290,7 @@ impl FileStore {
     fn _append(
         &self,
         py: Python<'_>,
-        name: &str,
+        name: NameText,
         data: &Bound<'_, PyAny>,
         start: u64,
         compression: Option<&str>,
@@ -292,7 +300,7 @@ impl FileStore {
         let store = self.open_store(py)?;
         let options = put_options(py, None, compression, metadata, mtime_ms)?;
         let mut tail = AppendedBytes::from_data(data, start)?;
-        raise(py, py.detach(|| store.append(name, &mut tail, &options)))?;
+        raise(py, py.detach(|| store.append(&name, &mut tail, &options)))?;
         warn(py, &store)
     }
 
@@ -313,7 +321,7 @@ impl FileStore {
         &self,
         py: Python<'_>,
         tree: PathBuf,
-        folder: String,
+        folder: NameText,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(u64, u64)> {
         let store = self.open_store(py)?;
@@ -327,7 +335,7 @@ impl FileStore {
     fn _export_tree(
         &self,
         py: Python<'_>,
-        folder: String,
+        folder: NameText,
         tree: PathBuf,
         if_exists: Option<&str>,
         progress: Option<Py<PyAny>>,
@@ -342,7 +350,7 @@ impl FileStore {
         py: Python<'_>,
         archive: PathBuf,
         kind: &str,
-        folder: String,
+        folder: NameText,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(u64, u64)> {
         let store = self.open_store(py)?;
@@ -358,7 +366,7 @@ impl FileStore {
     fn _export_archive(
         &self,
         py: Python<'_>,
-        folder: String,
+        folder: NameText,
         archive: PathBuf,
         kind: &str,
         if_exists: Option<&str>,

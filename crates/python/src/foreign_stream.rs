@@ -64,6 +64,9 @@ fn with_type_of_values(field: &FieldRef, passed: &FFI_ArrowSchema) -> FieldRef {
 /// The advice on streams that break the rules of the C interface.
 const FIX_LIBRARY: &str = "fix the library that made the stream";
 
+/// The format of a struct in the C data interface. The schema of a table is one.
+const STRUCT_FORMAT: &str = "+s";
+
 /// A stream that another library fills.
 struct ForeignStream {
     stream: FFI_ArrowArrayStream,
@@ -82,6 +85,10 @@ impl ForeignStream {
             return Err(self.failure("schema", code));
         }
         let unparsed = |_| Error::invalid("its schema can't be parsed").advice(FIX_LIBRARY);
+        if !panics::caught(|| schema.format() == STRUCT_FORMAT).map_err(unparsed)? {
+            return Err(Error::usage("it is a single column, and not the rows of a table")
+                .advice("give a frame or a table that has the column, such as series.to_frame()"));
+        }
         // Code of the arrow crate calls itself for each level. It ends where children are missing.
         if panics::caught(|| depth(&schema)).map_err(unparsed)? > MAX_NESTING + 1 {
             return Err(nested_too_deep());

@@ -8,6 +8,7 @@ use lakerace::{
     StorageOptions, SyncOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions,
     VerifyOptions, WriteMode, WriteOptions, parse_bytes, parse_duration,
 };
+use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
 use std::collections::BTreeMap;
@@ -69,8 +70,12 @@ impl<'py> Keywords<'py> {
                 Ok(value) => Ok(Some(value)),
                 Err(error) => {
                     let error: PyErr = error.into();
+                    // The package names the argument that it is of.
+                    if error.is_instance_of::<PyUnicodeEncodeError>(self.0.py()) {
+                        return Err(error);
+                    }
                     let text = format!("{name}: {}", error.value(self.0.py()));
-                    Err(pyo3::exceptions::PyTypeError::new_err(text))
+                    Err(PyTypeError::new_err(text))
                 }
             },
             _ => Ok(None),

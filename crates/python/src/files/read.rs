@@ -8,9 +8,9 @@ use lakerace::{Error, ErrorKind, Result};
 use lakerace_files::{ContentSink, RandomAccessFile, Reads, Stat};
 use lakerace_io::wait::{lock, read_lock, write_lock};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict};
 
+use super::name_text::NameText;
 use super::raise;
 use crate::errors;
 use crate::interrupt::SignalWatch;
@@ -108,7 +108,7 @@ pub(super) fn get(py: Python<'_>, reads: &(dyn Reads + '_), name: &str) -> PyRes
 pub(super) fn get_many<'py>(
     py: Python<'py>,
     (reads, location): (&(dyn Reads + '_), Option<&str>),
-    names: &[PyBackedStr],
+    names: &[NameText],
     skip: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let asked: Vec<&str> = names.iter().map(|name| &**name).collect();
@@ -133,7 +133,7 @@ pub(super) fn get_many<'py>(
             py.check_signals()?;
         }
         match part {
-            Some((start, len)) => all.set_item(name, PyBytes::new(py, &bytes[start..start + len]))?,
+            Some((start, len)) => all.set_item(&name.0, PyBytes::new(py, &bytes[start..start + len]))?,
             None if skip => {}
             None => {
                 let missing = Error::not_found("no such file").at(&**name);
@@ -192,29 +192,29 @@ impl FileSnapshot {
 
 #[pymethods]
 impl FileSnapshot {
-    fn get(&self, py: Python<'_>, name: PyBackedStr) -> PyResult<Py<PyBytes>> {
+    fn get(&self, py: Python<'_>, name: NameText) -> PyResult<Py<PyBytes>> {
         let reads = self.open_reads(py)?;
         get(py, &*reads, &name)
     }
 
     #[pyo3(signature = (names, *, missing="error"))]
-    fn get_many<'py>(&self, py: Python<'py>, names: Vec<PyBackedStr>, missing: &str) -> PyResult<Bound<'py, PyDict>> {
+    fn get_many<'py>(&self, py: Python<'py>, names: Vec<NameText>, missing: &str) -> PyResult<Bound<'py, PyDict>> {
         let skip = skips(py, missing)?;
         get_many(py, (&*self.open_reads(py)?, None), &names, skip)
     }
 
-    fn _stat(&self, py: Python<'_>, name: PyBackedStr) -> PyResult<Option<StatTuple>> {
+    fn _stat(&self, py: Python<'_>, name: NameText) -> PyResult<Option<StatTuple>> {
         let reads = self.open_reads(py)?;
         Ok(raise(py, py.detach(|| reads.stat(&name)))?.map(stat_tuple))
     }
 
-    fn _list(&self, py: Python<'_>, prefix: &str, from: &str, limit: usize) -> PyResult<Vec<StatTuple>> {
-        list_page(py, &*self.open_reads(py)?, prefix, from, limit)
+    fn _list(&self, py: Python<'_>, prefix: NameText, from: NameText, limit: usize) -> PyResult<Vec<StatTuple>> {
+        list_page(py, &*self.open_reads(py)?, &prefix, &from, limit)
     }
 
-    fn _open_read(&self, py: Python<'_>, name: &str) -> PyResult<FileReader> {
+    fn _open_read(&self, py: Python<'_>, name: NameText) -> PyResult<FileReader> {
         let reads = self.open_reads(py)?;
-        let content = raise(py, py.detach(|| reads.open(name)))?;
+        let content = raise(py, py.detach(|| reads.open(&name)))?;
         Ok(FileReader::new(content))
     }
 

@@ -10,9 +10,10 @@ use lakerace_exec::OwningProcess;
 use lakerace_files::{FileVersion, IfExists, PendingAppend, PutOptions, Store, Write, WriteBatch};
 use lakerace_io::wait::{lock, value_mut};
 use pyo3::prelude::*;
-use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyMemoryView};
 
+use super::name_text::NameText;
 use super::{drop_detached, raise, warn};
 use crate::errors;
 
@@ -200,7 +201,7 @@ impl FileBatch {
         raise(py, done)
     }
 
-    fn put_chunk(&self, py: Python<'_>, chunk: &[(PyBackedStr, PyBackedBytes)], options: &PutOptions) -> PyResult<()> {
+    fn put_chunk(&self, py: Python<'_>, chunk: &[(NameText, PyBackedBytes)], options: &PutOptions) -> PyResult<()> {
         self.with(py, |batch| chunk.iter().try_for_each(|(name, data)| batch.put(name, data, options)))
     }
 }
@@ -212,7 +213,7 @@ impl FileBatch {
     fn put(
         &self,
         py: Python<'_>,
-        name: PyBackedStr,
+        name: NameText,
         data: &Bound<'_, PyAny>,
         if_exists: Option<&str>,
         compression: Option<&str>,
@@ -239,7 +240,7 @@ impl FileBatch {
         let options = put_options(py, if_exists, compression, None, None)?;
         let (mut chunk, mut bytes, mut count) = (Vec::new(), 0, 0);
         for pair in files.try_iter()? {
-            let (name, data): (PyBackedStr, Bound<'_, PyAny>) = pair?.extract()?;
+            let (name, data): (NameText, Bound<'_, PyAny>) = pair?.extract()?;
             let data = bytes_of(&data)?;
             bytes += data.len();
             count += 1;
@@ -255,14 +256,14 @@ impl FileBatch {
         Ok(count)
     }
 
-    fn remove(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        self.with(py, |batch| batch.remove(name))
+    fn remove(&self, py: Python<'_>, name: NameText) -> PyResult<()> {
+        self.with(py, |batch| batch.remove(&name))
     }
 
     #[pyo3(signature = (source, target, *, if_exists=None))]
-    fn rename(&self, py: Python<'_>, source: &str, target: &str, if_exists: Option<&str>) -> PyResult<()> {
+    fn rename(&self, py: Python<'_>, source: NameText, target: NameText, if_exists: Option<&str>) -> PyResult<()> {
         let if_exists = self::if_exists(py, if_exists)?;
-        self.with(py, |batch| batch.rename(source, target, if_exists))
+        self.with(py, |batch| batch.rename(&source, &target, if_exists))
     }
 
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
