@@ -5,7 +5,7 @@ use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Result};
 use serde::Serialize;
 
-use crate::filter::{has_alias, parse_column};
+use crate::filter::{RunTime, has_alias, parse_column};
 
 /// A column of a read.
 ///
@@ -47,8 +47,22 @@ impl ColumnItem {
         if !has_alias(text) {
             return Ok(Self::Name(text.to_owned()));
         }
-        let (value, name) = parse_column(text)?;
+        let (value, name) = parse_column(text, RunTime::now())?;
         Ok(Self::Computed(ComputedColumn { name, value, text: text.trim().to_owned() }))
+    }
+
+    /// The column with the time of a run in place of that of its parsing.
+    ///
+    /// # Errors
+    /// Those of [`Self::parse`].
+    pub(crate) fn at_time(&self, time: RunTime) -> Result<Self> {
+        match self {
+            Self::Computed(column) if column.text.to_ascii_lowercase().contains("now") => {
+                let (value, name) = parse_column(&column.text, time)?;
+                Ok(Self::Computed(ComputedColumn { name, value, text: column.text.clone() }))
+            }
+            other => Ok(other.clone()),
+        }
     }
 
     /// Columns of the source by their names.

@@ -13,7 +13,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 
 use crate::column_item::{ColumnItem, ComputedColumn};
 use crate::database::shown;
-use crate::filter::advice_on_name;
+use crate::filter::{RunTime, advice_on_name};
 use crate::option_scope::PlaceKind;
 use crate::options::ReadOptions;
 use crate::scan_order::first_columns;
@@ -45,11 +45,17 @@ impl NeededColumn {
 }
 
 impl RequestedColumns {
-    /// The columns of the options; `None` where none of them is computed.
-    pub(crate) fn from_options(location: &str, options: &ReadOptions) -> Option<Self> {
-        let items = options.columns.as_ref()?;
-        let is_computed = items.iter().any(|item| item.as_computed().is_some());
-        is_computed.then(|| Self { items: items.clone(), place: shown(location) })
+    /// The columns of the options, with the time of a run; `None` where none of them is computed.
+    ///
+    /// # Errors
+    /// Those of [`ColumnItem::parse`].
+    pub(crate) fn from_options(location: &str, options: &ReadOptions, time: RunTime) -> Result<Option<Self>> {
+        let items = options.columns.as_deref().unwrap_or_default();
+        if items.iter().all(|item| item.as_computed().is_none()) {
+            return Ok(None);
+        }
+        let items = items.iter().map(|item| item.at_time(time)).collect::<Result<_>>()?;
+        Ok(Some(Self { items, place: shown(location) }))
     }
 
     /// The columns as they were written.

@@ -122,6 +122,7 @@ impl Explain {
         match &request.columns {
             Some(_) if self.columns.is_some() => writeln!(f, "reads     {}", names.join(", "))?,
             None => writeln!(f, "columns   all {}", names.len())?,
+            Some(_) if names.is_empty() => writeln!(f, "columns   none: rows are counted")?,
             Some(_) => writeln!(f, "columns   {}", names.join(", "))?,
         }
         if let Some(filter) = &self.filter {

@@ -12,6 +12,7 @@ mod constraint_text;
 mod functions;
 mod order_text;
 mod parameters;
+mod run_time;
 
 use std::cell::Cell;
 
@@ -32,6 +33,7 @@ pub(crate) use column_text::{advice_on_name, has_alias, parse_column};
 pub(crate) use constraint_text::parse_constraint;
 pub(crate) use order_text::parse_order;
 pub use parameters::{FilterParameter, with_parameters};
+pub(crate) use run_time::RunTime;
 
 /// The kind of text that a filter is, in errors.
 const FILTER: &str = "filter";
@@ -54,11 +56,16 @@ const STACK_BYTES_PER_TEXT_BYTE: usize = 512;
 
 /// Parses a filter. Errors name the line and column in `text`, both from 1.
 pub fn parse_filter(text: &str) -> Result<Expr> {
-    with_deep_stack(text, parse).map_err(|e| e.at(FILTER))
+    parse_filter_at(text, RunTime::now())
+}
+
+/// Parses a filter like [`parse_filter`], with the time of its run.
+pub(crate) fn parse_filter_at(text: &str, time: RunTime) -> Result<Expr> {
+    with_deep_stack(text, |text| parse(text, time)).map_err(|e| e.at(FILTER))
 }
 
 /// Parses a text on a thread whose stack is deep enough for it.
-fn with_deep_stack<T: Send>(text: &str, parse: fn(&str) -> Result<T>) -> Result<T> {
+fn with_deep_stack<T: Send>(text: &str, parse: impl FnOnce(&str) -> Result<T> + Send) -> Result<T> {
     if text.len() > MAX_BYTES {
         return Err(Error::usage(format!("it has {} bytes, but the limit is {MAX_BYTES}", text.len())));
     }
@@ -86,9 +93,14 @@ pub(crate) fn parts(text: &str) -> Vec<String> {
     }
 }
 
-fn parse(text: &str) -> Result<Expr> {
+fn parse(text: &str, time: RunTime) -> Result<Expr> {
     let sql = parse_whole(text, FILTER, &example(), |parser| parser.parse_expr())?;
-    convert(sql, ExprDepth { level: 0, shared: &ExprShared::default() })
+    converted(sql, time)
+}
+
+/// The expression of a whole text.
+fn converted(sql: Sql, time: RunTime) -> Result<Expr> {
+    convert(sql, ExprDepth { level: 0, shared: &ExprShared { copies: Cell::new(0), time } })
 }
 
 fn tokens_of(text: &str, kind: &str, example: &str) -> Result<Vec<TokenWithSpan>> {
@@ -127,21 +139,25 @@ fn parse_whole<T>(
 /// Rejects a filter that is nested too deeply. The parser has such a limit itself, but tries other readings when it
 /// reaches it, and then reports a different error.
 fn check_depth(tokens: &[TokenWithSpan]) -> Result<()> {
-    let (mut open, mut prefixes) = (0usize, 0usize);
+    // A column may be named `end`, which closes no parenthesis.
+    let (mut open, mut cases, mut prefixes) = (0usize, 0usize, 0usize);
     for token in tokens {
-        match &token.token {
-            Token::LParen => open += 1,
-            Token::RParen => open = open.saturating_sub(1),
+        let keyword = match &token.token {
             Token::Whitespace(_) => continue,
+            Token::Word(word) => word.keyword,
+            _ => Keyword::NoKeyword,
+        };
+        match (&token.token, keyword) {
+            (Token::LParen | Token::LBracket | Token::LBrace, _) => open += 1,
+            (Token::RParen | Token::RBracket | Token::RBrace, _) => open = open.saturating_sub(1),
+            (_, Keyword::CASE) => cases += 1,
+            (_, Keyword::END) => cases = cases.saturating_sub(1),
             _ => {}
         }
-        let is_prefix = match &token.token {
-            Token::Minus | Token::Plus => true,
-            Token::Word(word) => word.keyword == Keyword::NOT,
-            _ => false,
-        };
+        let is_prefix = matches!(token.token, Token::Minus | Token::Plus | Token::Tilde | Token::ExclamationMark)
+            || matches!(keyword, Keyword::NOT | Keyword::INTERVAL);
         prefixes = if is_prefix { prefixes + 1 } else { 0 };
-        if open + prefixes > MAX_DEPTH {
+        if open + cases + prefixes > MAX_DEPTH {
             let message = format!("it is nested deeper than {MAX_DEPTH} levels");
             return Err(Error::unsupported(message).at(position(token.span.start)));
         }
@@ -194,12 +210,11 @@ struct ExprDepth<'a> {
 }
 
 /// The state of one text while it is converted.
-#[derive(Default)]
 struct ExprShared {
     /// Parts that were copied so far.
     copies: Cell<usize>,
-    /// The time of all `now()`, in nanoseconds since 1970.
-    now_ns: Cell<Option<i128>>,
+    /// The time of all `now()`.
+    time: RunTime,
 }
 
 impl ExprDepth<'_> {
@@ -282,11 +297,11 @@ fn convert(sql: Sql, depth: ExprDepth<'_>) -> Result<Expr> {
             Ok(if negated { not(within) } else { within })
         }
         Sql::Like { negated, any: false, expr, pattern, escape_char } => {
-            let like = like(inner(expr)?, *pattern, escape_char, false)?;
+            let like = like(inner(expr)?, *pattern, escape_char, false, depth)?;
             Ok(if negated { not(like) } else { like })
         }
         Sql::ILike { negated, any: false, expr, pattern, escape_char } => {
-            let like = like(inner(expr)?, *pattern, escape_char, true)?;
+            let like = like(inner(expr)?, *pattern, escape_char, true, depth)?;
             Ok(if negated { not(like) } else { like })
         }
         other => functions::computed(other, depth, at),
@@ -355,11 +370,8 @@ fn unary(op: UnaryOperator, expr: Sql, depth: ExprDepth<'_>, at: Location) -> Re
             let negated = text.strip_prefix('-').map_or_else(|| format!("-{text}"), str::to_owned);
             Ok(Expr::Literal(Literal::LongNumber(negated)))
         }
-        (UnaryOperator::Minus, value) => Ok(Expr::Arithmetic {
-            op: ArithmeticOp::Subtract,
-            left: Box::new(Expr::Literal(Literal::Number { digits: 0, scale: 0 })),
-            right: Box::new(value),
-        }),
+        // Not `0 - a`, which is 0.0 where a is 0.0.
+        (UnaryOperator::Minus, value) => Ok(functions::call(ScalarFunction::Negate, vec![value])),
         (op, _) => Err(unsupported(&format!("the operator {op}"), at)),
     }
 }
@@ -436,10 +448,15 @@ fn in_list(value: Expr, list: Vec<Sql>, depth: ExprDepth<'_>) -> Result<Expr> {
     }
 }
 
-fn like(expr: Box<Expr>, pattern: Sql, escape: Option<Box<Sql>>, case_insensitive: bool) -> Result<Expr> {
+fn like(
+    expr: Box<Expr>,
+    pattern: Sql,
+    escape: Option<Box<Sql>>,
+    case_insensitive: bool,
+    depth: ExprDepth<'_>,
+) -> Result<Expr> {
     let at = pattern.span().start;
-    let shared = ExprShared::default();
-    let text = |sql: Sql| match convert(sql, ExprDepth { level: 0, shared: &shared }) {
+    let text = |sql: Sql| match convert(sql, depth.below()) {
         Ok(Expr::Literal(Literal::Text(text))) => Ok(text),
         _ => Err(unsupported("LIKE with a pattern or escape that is not a string constant", at)),
     };

@@ -323,7 +323,13 @@ impl Scan {
 
     /// Describes the plan of [`Self::count`].
     pub fn explain_count(&self) -> Explain {
-        if self.only_counts { self.explain() } else { self.explain_plan(self.with_requests(self.count_plan())) }
+        if self.only_counts {
+            return self.explain();
+        }
+        let counted = self.count_plan();
+        // The parts of this plan have the bytes of all columns. Whoever counts reports errors.
+        let planned = self.source.plan(&counted.request).unwrap_or(counted);
+        self.explain_plan(self.with_requests(planned))
     }
 
     fn explain_plan(&self, mut plan: ReadPlan) -> Explain {

@@ -13,7 +13,7 @@ use lakerace_io::memory_limit::check_memory;
 use lakerace_io::option::ORDER_BY;
 use lakerace_io::{Error, Job, Result};
 
-use crate::filter::parse_order;
+use crate::filter::{RunTime, parse_order};
 use crate::option_scope::PlaceKind;
 use crate::options::ReadOptions;
 
@@ -31,8 +31,8 @@ pub(crate) struct RequestedOrder {
 
 impl RequestedOrder {
     /// The order of the options; `None` where they have none.
-    pub(crate) fn parse(options: &ReadOptions) -> Result<Option<Self>> {
-        let parse = |text: &String| Ok(Self { terms: parse_order(text)?, text: text.clone() });
+    pub(crate) fn parse(options: &ReadOptions, time: RunTime) -> Result<Option<Self>> {
+        let parse = |text: &String| Ok(Self { terms: parse_order(text, time)?, text: text.clone() });
         options.order_by.as_ref().map(parse).transpose()
     }
 

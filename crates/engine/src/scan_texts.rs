@@ -7,7 +7,7 @@ use crate::column_item::ColumnItem;
 use crate::computed_columns::{ColumnProjection, RequestedColumns};
 use crate::database;
 use crate::dataset::{self, OpenedLocation};
-use crate::filter::parse_filter;
+use crate::filter::{RunTime, parse_filter_at};
 use crate::options::ReadOptions;
 use crate::scan_order::{RequestedOrder, ScanOrder};
 
@@ -36,9 +36,10 @@ impl ScanTexts {
     }
 
     fn parsed(location: &str, options: &ReadOptions) -> Result<Self> {
-        let filter = options.filter.as_deref().map(parse_filter).transpose()?;
-        let computed = RequestedColumns::from_options(location, options);
-        let order = RequestedOrder::parse(options)?;
+        let time = RunTime::now();
+        let filter = options.filter.as_deref().map(|text| parse_filter_at(text, time)).transpose()?;
+        let computed = RequestedColumns::from_options(location, options, time)?;
+        let order = RequestedOrder::parse(options, time)?;
         let (columns, order) = match (&computed, order) {
             (Some(computed), Some(order)) => {
                 let order = order.by_other_values(|value| computed.with_aliases(value))?;
@@ -126,7 +127,11 @@ impl PlannedSteps {
         let projected = |computed: RequestedColumns| {
             ColumnProjection::new(&computed, &source.schema(), plan.request.columns.as_ref(), &plan.schema)
         };
-        let projection = RequestedColumns::from_options(location, options).map(projected).transpose()?;
+        let computed = RequestedColumns::from_options(location, options, RunTime::now())?;
+        let projection = computed.map(projected).transpose()?;
         Ok(Self { plan, order: None, projection })
     }
 }
+
+#[cfg(test)]
+mod tests;

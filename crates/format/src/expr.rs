@@ -114,6 +114,8 @@ pub enum ScalarFunction {
     StartsWith,
     /// A number without its sign.
     Abs,
+    /// A number with the other sign, also of zero.
+    Negate,
     /// A number rounded to an integer, or to so many digits after the point as the second argument says, a constant.
     Round,
 }

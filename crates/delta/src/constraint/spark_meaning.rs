@@ -12,6 +12,8 @@ use lakerace_io::{Error, Result};
 /// The expressions that constraints may have, for messages.
 const ADVICE: &str = "such a condition consists of columns, constants of their types, comparisons, IN, BETWEEN, LIKE, IS NULL, AND, OR, \
                       NOT, CASE, coalesce and length";
+/// Arithmetic in a refusal.
+const ARITHMETIC: &str = "arithmetic (it may overflow; % by a positive integer does not)";
 /// Every integer up to this is a 32-bit float.
 const MAX_FLOAT_INTEGER: u128 = 1 << 24;
 /// Two decimals of so many digits are never the same 64-bit float.
@@ -99,6 +101,7 @@ impl SparkMeaning<'_> {
                 let (arguments, class) = self.of_one_class(arguments.iter().collect())?;
                 Ok((Expr::Call { function: ScalarFunction::Coalesce, arguments }, class))
             }
+            Expr::Call { function: ScalarFunction::Negate, .. } => Err(refused(ARITHMETIC)),
             Expr::Call { function, .. } => Err(refused(&format!("the function {function:?}"))),
             Expr::Case { branches, otherwise } => self.case(branches, otherwise.as_deref()),
             Expr::Arithmetic { op, left, right } => self.modulo(*op, left, right),
@@ -166,7 +169,7 @@ impl SparkMeaning<'_> {
             {
                 Ok((Expr::Arithmetic { op, left: Box::new(left), right: Box::new(right.clone()) }, class))
             }
-            _ => Err(refused("arithmetic (it may overflow; % by a positive integer does not)")),
+            _ => Err(refused(ARITHMETIC)),
         }
     }
 

@@ -5,15 +5,24 @@ use crate::filter::parse_filter;
 
 fn requested(texts: &[&str]) -> RequestedColumns {
     let columns = texts.iter().map(|text| ColumnItem::parse(text).unwrap()).collect();
-    RequestedColumns::from_options("a.parquet", &ReadOptions { columns: Some(columns), ..ReadOptions::default() })
-        .unwrap()
+    RequestedColumns::from_options(
+        "a.parquet",
+        &ReadOptions { columns: Some(columns), ..ReadOptions::default() },
+        RunTime::now(),
+    )
+    .unwrap()
+    .unwrap()
 }
 
 #[test]
 fn names_alone_are_no_computed_columns() {
     let options = |columns| ReadOptions { columns, ..ReadOptions::default() };
-    assert!(RequestedColumns::from_options("a", &options(None)).is_none());
-    assert!(RequestedColumns::from_options("a", &options(Some(ColumnItem::named(["a", "b"])))).is_none());
+    assert!(RequestedColumns::from_options("a", &options(None), RunTime::now()).unwrap().is_none());
+    assert!(
+        RequestedColumns::from_options("a", &options(Some(ColumnItem::named(["a", "b"]))), RunTime::now())
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-use super::{ExprDepth, ExprShared, convert, parse_whole, position, tokens_of, with_deep_stack};
+use super::{RunTime, converted, parse_whole, position, tokens_of, with_deep_stack};
 
 /// The kind of text that a computed column is, in errors.
 const COLUMN: &str = "column";
@@ -18,9 +18,9 @@ const SHOWN_CHARACTERS: usize = 60;
 ///
 /// # Errors
 /// `Usage` for a text that is no such value, `Unsupported` for one that the language lacks.
-pub(crate) fn parse_column(text: &str) -> Result<(Expr, String)> {
+pub(crate) fn parse_column(text: &str, time: RunTime) -> Result<(Expr, String)> {
     let place = |error: Error| error.at(format!("{:?}", shortened(text))).at(COLUMNS);
-    with_deep_stack(text, parse).map_err(place)
+    with_deep_stack(text, |text| parse(text, time)).map_err(place)
 }
 
 /// Returns true if a text ends with `as` and a name.
@@ -46,10 +46,10 @@ fn is_value(text: &str) -> bool {
 
 fn parse_value(text: &str) -> Result<Expr> {
     let sql = parse_whole(text, COLUMN, "", |parser| parser.parse_expr())?;
-    convert(sql, ExprDepth { level: 0, shared: &ExprShared::default() })
+    converted(sql, RunTime::now())
 }
 
-fn parse(text: &str) -> Result<(Expr, String)> {
+fn parse(text: &str, time: RunTime) -> Result<(Expr, String)> {
     let example = format!("write a value and its name, as in {}", COLUMNS.to("price * 1.2 as gross"));
     let tokens = tokens_of(text, COLUMN, &example)?;
     if let Some(TokenWithSpan { token: Token::Mul, span }) = tokens.iter().find(|token| is_significant(&token.token)) {
@@ -64,7 +64,7 @@ fn parse(text: &str) -> Result<(Expr, String)> {
     if name.value.is_empty() {
         return Err(Error::usage("the name after AS is empty").at(position(name.span.start)).advice(example));
     }
-    Ok((convert(value, ExprDepth { level: 0, shared: &ExprShared::default() })?, name.value))
+    Ok((converted(value, time)?, name.value))
 }
 
 /// The tokens of a text without blanks and comments; none of a text that can't be divided into tokens.

@@ -1,7 +1,5 @@
 //! Functions, casts, branches and intervals of SQL, as expressions.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use lakerace_format::schema_text::parse_type;
 use lakerace_format::{CompareOp, Expr, Literal, ScalarFunction};
 use lakerace_io::option::SQL;
@@ -117,7 +115,9 @@ fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Ex
         }
     }
     match (name.as_str(), arguments.as_slice()) {
-        ("now", []) => now(depth),
+        ("now", []) => {
+            Ok(Expr::Literal(Literal::Timestamp { nanoseconds: depth.shared.time.nanoseconds(), is_utc: true }))
+        }
         // It ignores nulls, where `||` returns null.
         ("concat", [_, ..]) => {
             let empty = || Expr::Literal(Literal::Text(String::new()));
@@ -143,19 +143,6 @@ fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Ex
             None => Err(unsupported(&format!("{name} with {} arguments", arguments.len()), at)),
         },
     }
-}
-
-/// The time at which the text is converted: one for all rows, and for all calls in the text.
-fn now(depth: ExprDepth<'_>) -> Result<Expr> {
-    let nanoseconds = match depth.shared.now_ns.get() {
-        Some(known) => known,
-        None => {
-            let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            i128::try_from(since_1970.as_micros() * 1000).map_err(Error::unexpected)?
-        }
-    };
-    depth.shared.now_ns.set(Some(nanoseconds));
-    Ok(Expr::Literal(Literal::Timestamp { nanoseconds, is_utc: true }))
 }
 
 /// `CAST(a AS int)`, `TRY_CAST(a AS int)`, `a::int`.

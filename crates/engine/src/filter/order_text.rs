@@ -7,23 +7,23 @@ use lakerace_io::{Error, Result};
 use sqlparser::ast::{Expr as Sql, OrderByExpr, OrderBySort, Spanned};
 use sqlparser::parser::Parser;
 
-use super::{ExprDepth, ExprShared, convert, parse_whole, position, with_deep_stack};
+use super::{RunTime, converted, parse_whole, position, with_deep_stack};
 
 /// Parses the terms of an order: values of the filter language, each with its direction and the place of nulls.
 /// Ascending and nulls last are the defaults.
 ///
 /// # Errors
 /// `Usage` for a text that is none, and for a value without a column.
-pub(crate) fn parse_order(text: &str) -> Result<Vec<SortTerm>> {
-    with_deep_stack(text, parse).map_err(|error| error.at(ORDER_BY))
+pub(crate) fn parse_order(text: &str, time: RunTime) -> Result<Vec<SortTerm>> {
+    with_deep_stack(text, |text| parse(text, time)).map_err(|error| error.at(ORDER_BY))
 }
 
-fn parse(text: &str) -> Result<Vec<SortTerm>> {
+fn parse(text: &str, time: RunTime) -> Result<Vec<SortTerm>> {
     let read = |parser: &mut Parser<'_>| parser.parse_comma_separated(Parser::parse_order_by_expr);
-    parse_whole(text, "order", &example(), read)?.into_iter().map(term).collect()
+    parse_whole(text, "order", &example(), read)?.into_iter().map(|parsed| term(parsed, time)).collect()
 }
 
-fn term(parsed: OrderByExpr) -> Result<SortTerm> {
+fn term(parsed: OrderByExpr, time: RunTime) -> Result<SortTerm> {
     let OrderByExpr { expr, options, with_fill } = parsed;
     let (at, text) = (expr.span().start, expr.to_string());
     let wrong = |message: String| Err(Error::usage(message).at(position(at)).advice(example()));
@@ -39,7 +39,7 @@ fn term(parsed: OrderByExpr) -> Result<SortTerm> {
         let error = Error::usage(format!("{word} is a direction, and no column stands before it"));
         return Err(error.at(position(at)).advice(format!("write \"{word}\" in quotes for a column of this name")));
     }
-    let value = convert(expr, ExprDepth { level: 0, shared: &ExprShared::default() })?;
+    let value = converted(expr, time)?;
     if !has_column(&value) {
         return wrong(format!("{text} is the same for all rows"));
     }

@@ -16,7 +16,7 @@ pub enum FilterParameter {
     Null,
     /// A boolean.
     Boolean(bool),
-    /// A number, in its notation: `-12`, `1.5`, `1e3`.
+    /// A number, in its notation: `-12`, `1.5`, `1e3`, `nan`, `-inf`.
     Number(String),
     /// A text. Next to a column of numbers, dates or times it is the value that it writes.
     Text(String),
@@ -36,6 +36,9 @@ impl FilterParameter {
             Self::Null => "NULL".to_owned(),
             Self::Boolean(value) => value.to_string().to_uppercase(),
             Self::Number(text) => {
+                if let Some(name) = not_finite(text) {
+                    return Ok(format!("CAST('{name}' AS double)"));
+                }
                 if lakerace_format::Literal::number(text).is_none() {
                     return Err(Error::usage(format!("the parameter {text} does not match a parameter of the filter")));
                 }
@@ -53,6 +56,17 @@ impl FilterParameter {
             Self::Date(text) => format!("DATE {}", quoted(text)),
             Self::Timestamp(text) => format!("TIMESTAMP {}", quoted(text)),
         })
+    }
+}
+
+/// The name of a number that is not finite, for a cast: SQL has no constant for it.
+fn not_finite(text: &str) -> Option<&'static str> {
+    let (sign, name) = text.strip_prefix('-').map_or((false, text), |name| (true, name));
+    match (sign, name.to_ascii_lowercase().as_str()) {
+        (_, "nan") => Some("NaN"),
+        (false, "inf" | "infinity") => Some("inf"),
+        (true, "inf" | "infinity") => Some("-inf"),
+        _ => None,
     }
 }
 

@@ -18,7 +18,7 @@ use super::date_trunc::{DateUnit, truncated};
 use super::kernels::internal;
 use super::like::{LikePattern, like};
 use super::operand::RowOperand;
-use super::rounding::{absolute, rounded};
+use super::rounding::{absolute, negated, rounded};
 use crate::schema_text::print_type;
 use crate::uuids::{uuid_texts, uuids_of};
 
@@ -42,6 +42,7 @@ pub(super) enum FunctionCall {
     Replace,
     StartsWith,
     Abs,
+    Negate,
     /// To so many digits after the point.
     Round {
         digits: i32,
@@ -84,6 +85,7 @@ impl FunctionCall {
             Self::Replace => replaced(arguments, rows)?,
             Self::StartsWith => starts_with(arguments, rows)?,
             Self::Abs => absolute(&arguments[0])?,
+            Self::Negate => negated(&arguments[0])?,
             Self::Round { digits } => rounded(&arguments[0], *digits)?,
             Self::DateTrunc(unit) => truncated(&in_utc(&arguments[0])?, *unit, arguments[0].array.data_type())?,
             Self::DatePart(part) => {

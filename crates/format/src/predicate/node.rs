@@ -133,6 +133,7 @@ impl RowScalar {
                 call:
                     FunctionCall::Cast { is_lenient: false, .. }
                     | FunctionCall::Uuid { is_lenient: false }
+                    | FunctionCall::Negate
                     | FunctionCall::DateTrunc(_)
                     | FunctionCall::DatePart(_),
                 ..

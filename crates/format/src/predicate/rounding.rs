@@ -1,9 +1,10 @@
-//! Functions of numbers: their distance from zero, and rounding.
+//! Functions of numbers: their distance from zero, the other sign, and rounding.
 
 use std::sync::Arc;
 
 use arrow::array::types::*;
 use arrow::array::{ArrayRef, AsArray};
+use arrow::compute::kernels::numeric::neg;
 use arrow::datatypes::DataType;
 use lakerace_io::{Error, Result};
 
@@ -37,6 +38,19 @@ pub(super) fn absolute(operand: &RowOperand) -> Result<ArrayRef> {
             Arc::new(numbers.try_unary::<_, Int64Type, _>(|number| number.checked_abs().ok_or_else(too_large))?)
         }
     })
+}
+
+/// The values with the other sign, also of zero: integers as 64-bit ones, others with their own type.
+///
+/// # Errors
+/// `Invalid` for integers beyond 64 bits.
+pub(super) fn negated(operand: &RowOperand) -> Result<ArrayRef> {
+    let numbers = match operand.array.data_type() {
+        DataType::Null => return Ok(Arc::clone(&operand.array)),
+        data_type if data_type.is_integer() => converted(operand, &DataType::Int64)?,
+        _ => operand.clone(),
+    };
+    neg(&numbers.array).map_err(|_| too_large())
 }
 
 /// The values rounded to so many digits after the point, or before it if negative; halves away from zero. Integers with a sign

@@ -7,14 +7,14 @@ use super::*;
 
 /// Kind, place, message and advice of the error of a text.
 fn failure(text: &str) -> (ErrorKind, String, String, String) {
-    let error = parse_column(text).unwrap_err();
+    let error = parse_column(text, RunTime::now()).unwrap_err();
     let shown = error.text(Door::CommandLine);
     (error.kind(), shown.place.unwrap_or_default(), shown.message, shown.advice.unwrap_or_default())
 }
 
 #[test]
 fn values_are_those_of_the_filter_language() {
-    let (value, name) = parse_column("coalesce(a, b.c) as \"d\"").unwrap();
+    let (value, name) = parse_column("coalesce(a, b.c) as \"d\"", RunTime::now()).unwrap();
     let mut columns = Vec::new();
     value.visit_columns(&mut |column| columns.push(column.to_owned()));
     assert_eq!((name.as_str(), columns), ("d", vec!["a".to_owned(), "b.c".to_owned()]));

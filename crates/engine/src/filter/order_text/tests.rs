@@ -6,12 +6,12 @@ use super::*;
 
 /// The terms of an order: the value, whether it is descending, and whether nulls are first.
 fn terms(text: &str) -> Vec<(String, bool, bool)> {
-    let terms = parse_order(text).unwrap();
+    let terms = parse_order(text, RunTime::now()).unwrap();
     terms.into_iter().map(|term| (term.text, term.is_descending, term.has_nulls_first)).collect()
 }
 
 fn column(text: &str) -> Expr {
-    let mut terms = parse_order(text).unwrap();
+    let mut terms = parse_order(text, RunTime::now()).unwrap();
     assert_eq!(terms.len(), 1);
     terms.remove(0).value
 }
@@ -63,7 +63,7 @@ fn errors_say_what_is_wrong() {
         ("nulls first", ErrorKind::Usage, "unexpected first after the end of the order"),
         ("sqrt(a)", ErrorKind::Unsupported, "the function sqrt"),
     ] {
-        let error = parse_order(text).unwrap_err();
+        let error = parse_order(text, RunTime::now()).unwrap_err();
         assert_eq!(error.kind(), kind, "{text}: {error}");
         assert!(error.to_string().contains(message), "{text}: {error}");
     }

@@ -40,7 +40,7 @@ impl PredicateBinder<'_> {
         let (least, most) = match function {
             F::Coalesce => (1, usize::MAX),
             F::Concat => (2, usize::MAX),
-            F::Lower | F::Upper | F::Length | F::Abs => (1, 1),
+            F::Lower | F::Upper | F::Length | F::Abs | F::Negate => (1, 1),
             F::Round => (1, 2),
             F::Replace => (3, 3),
             F::Trim | F::TrimStart | F::TrimEnd => (1, 2),
@@ -68,6 +68,7 @@ impl PredicateBinder<'_> {
             F::Replace => self.over_texts(function, FunctionCall::Replace, all()?, 3),
             F::StartsWith => self.over_texts(function, FunctionCall::StartsWith, all()?, 2),
             F::Abs => self.over_texts(function, FunctionCall::Abs, all()?, 0),
+            F::Negate => self.over_texts(function, FunctionCall::Negate, all()?, 0),
             F::Round => {
                 let digits = match arguments.get(1) {
                     None => 0,
@@ -456,6 +457,7 @@ fn form(function: ScalarFunction) -> &'static str {
         F::Replace => "replace(a, 'x', 'y')",
         F::StartsWith => "starts_with(a, 'x')",
         F::Abs => "abs(a)",
+        F::Negate => "-a",
         F::Round => "round(a, 2)",
     }
 }

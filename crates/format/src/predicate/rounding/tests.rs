@@ -55,3 +55,20 @@ fn integers_stay_integers() {
     assert!(rounded(&large, -1).is_err());
     assert_eq!(*absolute(&operand(Float64Array::from(vec![-0.0]))).unwrap(), Float64Array::from(vec![0.0]));
 }
+
+#[test]
+fn a_minus_keeps_types_and_signs_of_zero() {
+    let floats = negated(&operand(Float64Array::from(vec![0.0, -0.0, 1.5, f64::INFINITY]))).unwrap();
+    let signs: Vec<bool> =
+        floats.as_primitive::<Float64Type>().values().iter().map(|float| float.is_sign_negative()).collect();
+    assert_eq!(signs, [true, false, true, true]);
+    let decimals = Decimal128Array::from(vec![Some(125), None]).with_precision_and_scale(3, 2).unwrap();
+    let found = negated(&operand(decimals)).unwrap();
+    assert_eq!(found.data_type(), &DataType::Decimal128(3, 2));
+    assert_eq!(found.as_primitive::<Decimal128Type>().iter().collect::<Vec<_>>(), [Some(-125), None]);
+    let numbers = negated(&operand(UInt64Array::from(vec![7]))).unwrap();
+    assert_eq!(numbers.as_primitive::<Int64Type>().values().as_ref(), [-7]);
+    assert!(negated(&operand(UInt64Array::from(vec![u64::MAX]))).is_err());
+    assert!(negated(&operand(Int64Array::from(vec![i64::MIN]))).is_err());
+    assert_eq!(negated(&operand(Int32Array::from(vec![i32::MIN]))).unwrap().data_type(), &DataType::Int64);
+}
