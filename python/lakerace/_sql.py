@@ -586,4 +586,14 @@ def answer_command(
     for name, location in relations:
         if named.setdefault(name, location) != location:
             raise UsageError(f"relation {name!r} is given twice")
-    return _CommandAnswer(SqlRows._asked(query, named, None, _limits(**options, relation_form="--relation "), job))
+    limits = _limits(**options, relation_form="--relation ")
+    try:
+        return _CommandAnswer(SqlRows._asked(query, named, None, limits, job))
+    except UsageError as error:
+        from lakerace._sql_run import VALUES_ADVICE
+
+        if error.advice != VALUES_ADVICE:
+            raise
+        message = "the query has placeholders, and the command takes no values for them"
+        advice = "write the values in the query, or call lakerace.sql with params"
+        raise told(UsageError, message, error.place, advice) from error

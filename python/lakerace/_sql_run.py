@@ -277,6 +277,11 @@ _ADVICE: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
+#: What duckdb says of a query whose placeholders have no values, and the advice on it.
+_WITHOUT_VALUES = "Values were not provided"
+VALUES_ADVICE = "give the value of each placeholder, in order, with params=[…]"
+
+
 def raised(error: BaseException, state: RunState) -> BaseException:
     """The error of a scan that has failed, else that of duckdb by what the caller can do about it."""
     own = state.failure()
@@ -288,6 +293,8 @@ def raised(error: BaseException, state: RunState) -> BaseException:
         return InvalidInputError(str(error)) if isinstance(error, (duckdb.Error, pyarrow.ArrowException)) else error
     advice = next((text for theirs, text in _ADVICE if isinstance(error, theirs)), None)
     message = _message(error)
+    if message.startswith(_WITHOUT_VALUES):
+        message, advice = "the query has placeholders without values", VALUES_ADVICE
     return told(kind, message, query_place(state.query, _position(state.query, message)), advice)
 
 

@@ -11,7 +11,7 @@ import duckdb
 from lakerace._errors import UnsupportedError, UsageError, told
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
 #: What a query may be.
 _QUERIES = "SELECT, FROM, WITH, VALUES, TABLE, SHOW, DESCRIBE or SUMMARIZE"
@@ -85,7 +85,10 @@ def parse_query(connection: duckdb.DuckDBPyConnection, query: str, relations: Co
     names: dict[TablePlace, str] = {}
     for table in list(_tables(tree)):
         name = table["table_name"]
-        if table["catalog_name"] or table["schema_name"] or name.lower() in known:
+        if table["catalog_name"] or table["schema_name"]:
+            _check_schema(query, table)
+            continue
+        if name.lower() in known:
             continue
         place = TablePlace(name, _version(connection, table["at_clause"], name))
         plain = names.setdefault(place, f"lakerace_location_{len(names) + 1}")
@@ -104,7 +107,9 @@ def _tree(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:
     if tree["error"]:
         message, kind = tree["error_message"], tree["error_type"]
         if kind == "parser":
-            raise told(UsageError, message, query_place(query, tree.get("position")), _replacement(query))
+            position = tree.get("position")
+            advice = _replacement(query) or _quotes_advice(query, position)
+            raise told(UsageError, message, query_place(query, position), advice)
         if "Only SELECT" in message:
             advice = _pivot_advice(query) or _replacement(query)
             raise told(UsageError, f"only a query is supported: {_QUERIES}", "the query", advice)
@@ -121,6 +126,36 @@ def query_place(query: str, position: int | str | None) -> str:
     before = query[: int(position)]
     line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
     return f"the query, line {line} column {column}"
+
+
+#: The schemas and catalogs of duckdb itself.
+_OWN_SCHEMAS = {"information_schema", "main", "memory", "pg_catalog", "system", "temp"}
+#: What stands for a table in a query without quotes.
+_UNQUOTED = re.compile(r"""\b(?:from|join)\s+([^\s'"(),;]+)""", re.IGNORECASE)
+#: A name that SQL needs no quotes for.
+_PLAIN_NAME = re.compile(r"[\w$.]+")
+
+
+def _check_schema(query: str, table: Mapping[str, Any]) -> None:
+    """Raises an error where a table is that of a schema which there is not: a name such as `orders.parquet` is read as one."""
+    parts = [table[name] for name in ("catalog_name", "schema_name", "table_name") if table[name]]
+    if parts[0].lower() not in _OWN_SCHEMAS:
+        name = ".".join(parts)
+        message = f"{name} is read as a table of a schema, and there are no schemas"
+        raise told(UsageError, message, query_place(query, table.get("query_location")), _quoted_location(name))
+
+
+def _quotes_advice(query: str, position: int | str | None) -> str | None:
+    """The advice on a syntax error at a position that is within a location without quotes."""
+    for found in _UNQUOTED.finditer(query):
+        is_there = position is None or found.start(1) <= int(position) <= found.end(1)
+        if is_there and not _PLAIN_NAME.fullmatch(found[1]):
+            return _quoted_location(found[1])
+    return None
+
+
+def _quoted_location(location: str) -> str:
+    return f"put a location in quotes: FROM '{location}'"
 
 
 def _pivot_advice(query: str) -> str | None:

@@ -163,3 +163,52 @@ def test_errors_name_the_options_of_the_command_and_the_place_in_the_query() -> 
     done = run("sql", "SELECT count(*) FROM nosuch")
     assert done.code == 3
     assert "(give the table nosuch as --relation nosuch=…, or name a location in quotes)" in done.err
+
+
+def test_placeholders_are_told(parquet: Path) -> None:
+    query = f"SELECT id FROM '{parquet}' WHERE id < ? ORDER BY id"
+    done = run("sql", query)
+    assert done.code == 2, done.err
+    assert "the query has placeholders, and the command takes no values for them" in done.err
+    assert "write the values in the query, or call lakerace.sql with params" in done.err
+    with pytest.raises(lr.UsageError, match=r"placeholders without values.*params=\["):
+        lr.sql(query)
+    assert list(lr.sql(query, params=[2])) == [(0,), (1,)]
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "s3://bucket/x.parquet",
+        "people.parquet",
+        "data.people.parquet",
+        "./people.parquet",
+        "/data/people.parquet",
+        "../people.parquet",
+        "data/people.parquet",
+        "data/*.parquet",
+        "@lake/people",
+        "delta:people",
+        "sqlite:app.db#people",
+        "people-1.parquet",
+        "https://host/people.parquet",
+    ],
+)
+@pytest.mark.parametrize(
+    "form", ["SELECT * FROM {}", "select count(*) from {} where id = 1", "SELECT 1 FROM range(3) r\nJOIN {} ON true"]
+)
+def test_a_location_without_quotes_is_told(location: str, form: str) -> None:
+    done = run("sql", form.format(location))
+    assert done.code == 2, done.err
+    assert f"(put a location in quotes: FROM '{location}')" in done.err, done.err
+    assert "the query, line " in done.err
+
+
+def test_names_with_dots_that_are_no_locations(parquet: Path) -> None:
+    """Columns by their table's name, and duckdb's own schemas, are no locations."""
+    query = f"SELECT people.id, main.abs(people.id) FROM '{parquet}' AS people WHERE people.id = 3"
+    assert list(lr.sql(query)) == [(3, 3)]
+    assert lr.sql("SELECT count(*) FROM information_schema.tables").to_arrow().num_rows == 1
+    done = run("sql", "SELECT * FROM 'x.parquet' WHERE a = = b")
+    assert done.code == 2
+    assert "in quotes" not in done.err
