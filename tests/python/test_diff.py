@@ -506,3 +506,22 @@ def test_days_and_times_of_any_year(tmp_path: Path, kind: pa.DataType) -> None:
     done = run("diff", one, texts_file, "--key", "k", "--format", "csv")
     assert done.code == 1, done.err
     assert all(text in done.out for text in texts)
+
+
+def test_a_version_of_a_side_without_versions_is_told_by_its_option(tmp_path: Path) -> None:
+    """Each side has its own option."""
+    rows = pa.table({"id": [1, 2]})
+    lr.copy(rows, f"delta:{tmp_path / 'table'}")
+    table = tmp_path / "table"
+    pq.write_table(rows, tmp_path / "file.parquet")
+    lr.copy(rows, f"sqlite:{tmp_path}/app.db#rows")
+    for other in (tmp_path / "file.parquet", f"sqlite:{tmp_path}/app.db#rows", "tpch:region?sf=0.01"):
+        done = run("diff", table, other, "--key", "id", "--at", 0, "--second-at", 0)
+        assert done.code == 6, done.err
+        assert "omit --second-at: only Delta tables have versions" in done.err
+        done = run("diff", other, table, "--key", "id", "--at", 0, "--second-at", 0)
+        assert done.code == 6, done.err
+        assert "omit --at: only Delta tables have versions" in done.err
+        with pytest.raises(lr.UnsupportedError, match="omit second_at"):
+            lr.diff(table, other, key="id", at=0, second_at=0)
+    assert run("diff", table, table, "--key", "id", "--at", 0, "--second-at", 0).code == 0

@@ -27,11 +27,7 @@ pub(crate) fn open(
     options: &ReadOptions,
     job: &Job,
 ) -> Result<Arc<dyn Source>> {
-    if options.at.is_some() {
-        return Err(Error::unsupported("a version is given, but a database has none")
-            .at(system.name)
-            .advice("omit it; Delta tables have versions"));
-    }
+    options.refuse_version(system.name, "a database has none")?;
     if options.format.is_some() {
         return Err(Error::usage("a format is given, but a database has its own")
             .at(system.name)

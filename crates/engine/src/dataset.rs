@@ -9,7 +9,7 @@ use lakerace_format::{
     Batches, ColumnOwners, ColumnUnion, Constants, Expr, Extremes, FileFormat, FilePlan, InputFile, OpenOptions,
     Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
 };
-use lakerace_io::option::{AT, FILE_NAME_COLUMN, UNION_COLUMNS};
+use lakerace_io::option::{FILE_NAME_COLUMN, UNION_COLUMNS};
 use lakerace_io::{Error, ErrorKind, Job, Location, Object, PathProfile, Result, Wanted};
 
 use crate::files::{FileSource, FoundLocation, ListedLocations, find_files};
@@ -24,6 +24,9 @@ struct FileDataset {
     /// Files that were not opened, as they stand in plans.
     pruned: Vec<FilePlan>,
 }
+
+/// The reason why a version of files is refused.
+const FILES_HAVE_NO_VERSIONS: &str = "files have none";
 
 /// An opened location.
 pub(crate) struct OpenedLocation {
@@ -72,7 +75,7 @@ pub(crate) fn open(location: &str, options: &ReadOptions, part: ReadPart<'_>, jo
 fn open_list(list: &ListedLocations, options: &ReadOptions, part: ReadPart<'_>, job: &Job) -> Result<OpenedLocation> {
     let files = list.find(options, job)?;
     if let Some(first) = files.objects.first() {
-        refuse_version(&first.url(), options)?;
+        options.refuse_version(&first.url(), FILES_HAVE_NO_VERSIONS)?;
     }
     match open_files(files, options, part, job) {
         // A name in an object store may be that of a folder: no request was spent to find out.
@@ -85,7 +88,7 @@ fn open_list(list: &ListedLocations, options: &ReadOptions, part: ReadPart<'_>, 
 
 fn open_path(location: &str, options: &ReadOptions, part: ReadPart<'_>, job: &Job) -> Result<OpenedLocation> {
     if let Some(files) = piped::find(location, options, job)? {
-        refuse_version(location, options)?;
+        options.refuse_version(location, FILES_HAVE_NO_VERSIONS)?;
         return open_files(files, options, part, job).map(OpenedLocation::files);
     }
     let location = parse_path(location)?;
@@ -94,7 +97,7 @@ fn open_path(location: &str, options: &ReadOptions, part: ReadPart<'_>, job: &Jo
         FoundLocation::DeltaTable => return OpenedLocation::table(&location, options, job),
         FoundLocation::Nothing => return Err(Error::not_found("there are no data files").at(location.as_str())),
     };
-    refuse_version(location.as_str(), options)?;
+    options.refuse_version(location.as_str(), FILES_HAVE_NO_VERSIONS)?;
     let format = files.format;
     match open_files(files, options, part, job) {
         Err(error) if error.kind() == ErrorKind::NotFound && location.can_list() => {
@@ -106,15 +109,6 @@ fn open_path(location: &str, options: &ReadOptions, part: ReadPart<'_>, job: &Jo
             }
         }
         other => other.map(OpenedLocation::files),
-    }
-}
-
-fn refuse_version(place: &str, options: &ReadOptions) -> Result<()> {
-    match options.at {
-        None => Ok(()),
-        Some(_) => Err(Error::unsupported("a version is given, but files have none")
-            .at(place)
-            .advice(format!("omit {AT}: only Delta tables have versions"))),
     }
 }
 

@@ -25,7 +25,7 @@ use lakerace_format::is_uuid;
 use lakerace_format::schema_text::print_type;
 use lakerace_format::suggestions::column_not_found;
 use lakerace_io::memory_limit::check_memory;
-use lakerace_io::option::{COLUMNS, KEY, SUMMARY};
+use lakerace_io::option::{AT, COLUMNS, KEY, SECOND_AT, SUMMARY};
 use lakerace_io::{Error, Job, Result};
 use serde::Serialize;
 
@@ -154,7 +154,8 @@ impl RowDiff {
         let open = |place: &str, read: &ReadOptions| {
             Scan::open_unchecked(place, &ReadOptions { is_read_again: true, ..read.clone() }, job)
         };
-        let (first_scan, second_scan) = (open(first, &options.first)?, open(second, &options.second)?);
+        let first_scan = open(first, &options.first)?;
+        let second_scan = open(second, &options.second).map_err(|error| error.naming(&SECOND_AT, &AT))?;
         check_either_scope([
             (&options.first, first_scan.place_kind(), &shown(first)),
             (&options.second, second_scan.place_kind(), &shown(second)),

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use lakerace_database::BatchRows;
 use lakerace_delta::Evolve;
 use lakerace_format::{ColumnUnion, CsvOptions, ExcelOptions, FileFormat, OrcOptions, ParquetOptions, WriteOptions};
+use lakerace_io::option::AT;
 use lakerace_io::{Error, Result, StorageOptions, WriteMode};
 
 use crate::column_item::ColumnItem;
@@ -63,6 +64,16 @@ impl ReadOptions {
             None => Ok(None),
             Some(first) if first == location => Ok(Some(&self.locations)),
             Some(first) => Err(Error::internal(format!("a list that begins with {first} is read as {location}"))),
+        }
+    }
+
+    /// Refuses a version of a source that has none; `why` says so of the source.
+    pub(crate) fn refuse_version(&self, place: &str, why: &str) -> Result<()> {
+        match self.at {
+            None => Ok(()),
+            Some(_) => Err(Error::unsupported(format!("a version is given, but {why}"))
+                .at(place)
+                .advice(format!("omit {AT}: only Delta tables have versions"))),
         }
     }
 }

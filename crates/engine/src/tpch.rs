@@ -17,9 +17,7 @@ use crate::options::ReadOptions;
 /// Opens the generated table of this name.
 pub(crate) fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<TpchSource> {
     let spec: Spec = location.parse()?;
-    if options.at.is_some() {
-        return Err(Error::unsupported("a version is given, but a generated table has no versions").at(location));
-    }
+    options.refuse_version(location, "a generated table has none")?;
     if options.format.is_some() {
         return Err(Error::usage("a format is given, but a generated table has none").at(location));
     }

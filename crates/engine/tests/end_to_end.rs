@@ -395,7 +395,7 @@ fn errors_name_the_place_and_have_the_right_kind() {
     check("tpch:orders?sf=0", &plain, ErrorKind::Usage, "choose 0.001 to 10000");
     check("tpch:orders?sf=1", &options(Some("o_custky > 1")), ErrorKind::NotFound, "o_custkey");
     let version = ReadOptions { at: Some("1".to_owned()), ..ReadOptions::default() };
-    check("tpch:orders?sf=1", &version, ErrorKind::Unsupported, "has no versions");
+    check("tpch:orders?sf=1", &version, ErrorKind::Unsupported, "only Delta tables have versions");
     check("gopher://x/y", &plain, ErrorKind::Usage, "unknown scheme");
     check("", &plain, ErrorKind::Usage, "the location is empty");
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::option::Door;
+use crate::option::{Door, OptionDefinition, with_option_replaced};
 use crate::printable;
 
 /// The kind of an error, by the caller's next step.
@@ -170,6 +170,14 @@ impl Error {
     #[must_use]
     pub fn advice(mut self, advice: impl Into<String>) -> Self {
         self.0.advice = Some(advice.into());
+        self
+    }
+
+    /// Names another option in the place of one, for a caller with a separate option for each of its sources.
+    #[must_use]
+    pub fn naming(mut self, other: &'static OptionDefinition, one: &'static OptionDefinition) -> Self {
+        self.0.message = with_option_replaced(&self.0.message, one, other);
+        self.0.advice = self.0.advice.map(|advice| with_option_replaced(&advice, one, other));
         self
     }
 

@@ -24,7 +24,7 @@ use std::fmt;
 pub use choice::{Choice, parse_choice};
 pub use door::Door;
 pub use jobs::{ALL_JOBS, ALTER, COMPACT, COPY, HISTORY, JobCall, JobDefinition, SQL, TPCH, UPSERT, VERIFY_TABLE};
-pub use mark::{Mention, mentions};
+pub use mark::{Mention, mentions, with_option_replaced};
 pub use table::*;
 
 /// The type of an option's value, and its unit.

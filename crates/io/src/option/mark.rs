@@ -95,6 +95,19 @@ fn job(marked: &str) -> Option<(TextPart<'_>, &str)> {
     Some((TextPart::Job(JobCall { job, place, options: given.collect() }), after))
 }
 
+/// A text with another option in the place of one.
+pub fn with_option_replaced(text: &str, one: &OptionDefinition, other: &'static OptionDefinition) -> String {
+    let shown = |part| match part {
+        TextPart::Words(words) => words.to_owned(),
+        TextPart::Option(option) if option.definition.id == one.id => {
+            OptionValue { definition: other, value: option.value }.to_string()
+        }
+        TextPart::Option(option) => option.to_string(),
+        TextPart::Job(call) => call.to_string(),
+    };
+    parts(text).into_iter().map(shown).collect()
+}
+
 /// An option or a job that a text names.
 #[derive(Debug, Clone)]
 pub enum Mention {

@@ -121,3 +121,15 @@ fn ids_and_flags_name_one_option() {
     }
     assert!(ALL.len() > 80, "{}", ALL.len());
 }
+
+#[test]
+fn an_error_names_the_option_of_another_source() {
+    let error = Error::usage(format!("{AT} is given, and {}", AT.to("3"))).advice(format!("omit {AT}, not {LIMIT}"));
+    let other = error.naming(&SECOND_AT, &AT);
+    assert_eq!(
+        other.text(Door::CommandLine).to_string(),
+        "--second-at is given, and --second-at 3 (omit --second-at, not --limit)"
+    );
+    let call = Error::usage(format!("run {}", COPY.with([AT.to("3")]))).naming(&SECOND_AT, &AT);
+    assert!(call.text(Door::CommandLine).to_string().contains("--at 3"), "{call}");
+}
