@@ -137,3 +137,54 @@ def test_a_partition_column_whose_folders_would_lead_out_of_the_table_is_refused
     mapped = {"delta.columnMapping.mode": "name"}
     lr.copy(batch, f"delta:{tmp_path / 'mapped'}", partition_by=[name], table_properties=mapped)
     assert lr.scan(tmp_path / "mapped").to_arrow().to_pylist() == [{"id": 1, name: "x"}]
+
+
+def test_databases_stores_and_other_files_are_not_made_in_a_table(tmp_path: Path) -> None:
+    """A vacuum would remove them: delta-rs names them among the files that it would remove."""
+    table = tmp_path / "table"
+    lr.copy(rows(0, 3), f"delta:{table}", partition_by="day")
+    before = sorted(path for path in tmp_path.rglob("*"))
+    store = lr.files.Store(tmp_path / "outside.db")
+    store.put("a.txt", b"a")
+    store.close()
+    before = sorted(path for path in tmp_path.rglob("*"))
+    names = [table / "app.db", table / "day=d0" / "app.db", table / "new" / "app.db"]
+    for name in names:
+        calls = [
+            ("copy", table, f"sqlite:{name}#t"),
+            ("copy", table, f"sqlite://{name}#t", "--dry-run"),
+            ("sync", table, f"sqlite:{name}#t", "--key", "id"),
+            ("copy", table, f"sqlite:{tmp_path}/x.db#t", "--key", "id", "--dead-letter", name),
+            ("files", "put", name, "a.txt", __file__),
+            ("files", "put", f"sqlite:{name}", "a.txt", __file__),
+            ("files", "put", f"{name}/", "a.txt", __file__),
+            ("files", "put", f"dir:{name}", "a.txt", __file__),
+            ("files", "get", tmp_path / "outside.db", "a.txt", "-o", name),
+            ("files", "export", tmp_path / "outside.db", name),
+            ("files", "export", tmp_path / "outside.db", f"{name}.tar"),
+            ("scan", table, "-o", f"{name}.csv"),
+        ]
+        for call in calls:
+            done = run(*call)
+            assert done.code == 7, (call, done.err)
+            assert f"it is in the folder of the Delta table {table}" in done.err, call
+            assert sorted(path for path in tmp_path.rglob("*")) == before, call
+        for make in (
+            lambda name=name: lr.files.Store(name),
+            lambda name=name: lr.files.Store(f"{name}/"),
+            lambda name=name: lr.copy(table, f"sqlite:{name}#t"),
+            lambda name=name: lr.files.Store(tmp_path / "outside.db").export_tree(name),
+        ):
+            with pytest.raises(lr.ConflictError, match="it is in the folder of the Delta table"):
+                make()
+    # Below a hidden name, vacuums leave files alone; and so does delta-rs.
+    hidden = table / "_app"
+    hidden.mkdir()
+    ok("copy", table, f"sqlite:{hidden}/app.db#t")
+    ok("files", "put", hidden / "store.db", "a.txt", __file__)
+    old = deltalake.DeltaTable(table).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=True)
+    assert not any("_app" in name for name in old)
+    # What is there already, stays usable.
+    moved = table / "store.db"
+    (hidden / "store.db").rename(moved)
+    assert ok("files", "get", moved, "a.txt").out == Path(__file__).read_text(encoding="utf-8")

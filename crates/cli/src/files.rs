@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lakerace::{DurabilityLevel, Error, Result, WriteMode};
+use lakerace::{DurabilityLevel, Error, Result, WriteMode, check_new_file};
 use lakerace_files::{
     Archive, ArchiveKind, Durability, IfExists, Mount, MountOptions, Options, Progress, PutOptions, SecretKey, Store,
     Transform, local_file,
@@ -232,6 +232,7 @@ fn get(args: &GetArgs, opened: &OpenedStore<'_>) -> Result<()> {
         return out.flush().map_err(failed);
     };
     opened.store.refuse_own(path)?;
+    check_new_file(path, &opened.session.job)?;
     let out = local_file(path, if_exists(args.mode), &opened.session.job);
     let mut out = out.map_err(|e| with_advice(args.mode, e))?;
     copy(&mut *content, opened, &mut |bytes| out.write(bytes))?;
@@ -310,6 +311,7 @@ fn export(args: &ExportArgs, opened: &OpenedStore<'_>) -> Result<()> {
     let mut progress = opened.progress();
     let progress: Progress<'_> = &mut progress;
     let place = args.target.display();
+    check_new_file(&args.target, &opened.session.job)?;
     let done = match args.target.to_str().and_then(ArchiveKind::from_name) {
         None => {
             let target = (args.target.as_path(), opened.session.job.options().durability);

@@ -17,6 +17,7 @@ use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions, confi
 use crate::delta::table_at;
 use crate::filter::parse_filter;
 use crate::maintain::CompactOptions;
+use crate::new_place::check_new_file;
 
 /// The scheme of a location that has a store of packs.
 const SCHEME: &str = "packs:";
@@ -38,7 +39,13 @@ const MEMORY_BYTES: u64 = 256 << 20;
 ///
 /// Its requests are accounted to `job`.
 pub fn open_files(location: &str, options: Options, job: &Job) -> Result<Store> {
-    let Some(base) = packs_folder(location) else { return Store::open(&local_store(location)?, options) };
+    let Some(base) = packs_folder(location) else {
+        let location = local_store(location)?;
+        if let Some(path) = Store::local_path(&location).filter(|_| options.create && !options.read_only) {
+            check_new_file(path, job)?;
+        }
+        return Store::open(&location, options);
+    };
     let base = base.trim_end_matches('/');
     let place = Location::parse(&format!("{base}/"))?.open(&options.storage, job)?;
     let index = Location::parse(&format!("{base}/index"))?;

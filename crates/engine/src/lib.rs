@@ -37,6 +37,7 @@ mod keys;
 mod lease;
 mod load;
 mod maintain;
+mod new_place;
 mod option_scope;
 mod options;
 mod piped;
@@ -102,6 +103,7 @@ pub use maintain::{
     CompactOptions, alter, alter_announced, change_ranges, changes, compact, history, layout, parse_duration,
     parse_new_columns, plan_compact, restore, vacuum, verify,
 };
+pub use new_place::check_new_file;
 pub use options::{CopyOptions, LoadOptions, ReadOptions, Since};
 pub use place_scope::JobPlaces;
 pub use report::{Clock, Report};

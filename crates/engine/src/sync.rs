@@ -37,6 +37,7 @@ use crate::database::{self, DatabaseTarget};
 use crate::delta::open_table;
 use crate::dry_run::DryRun;
 use crate::lease::{self, LeaseClaim, TargetLease};
+use crate::new_place::check_new_database;
 use crate::options::{LoadOptions, ReadOptions};
 
 /// The options of a sync.
@@ -191,6 +192,7 @@ impl<'a> TableFollower<'a> {
         })?;
         let table = open_table(table, &options.storage, job)?;
         // The last state of a cancelled run is also written there.
+        check_new_database(system, target, job)?;
         let state = open_state(system, target, &job.uncancelled())?;
         Ok(Self { table, target, system, state, options, job })
     }

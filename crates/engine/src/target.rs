@@ -21,6 +21,7 @@ use crate::column_item::ColumnItem;
 use crate::database::{DatabaseTarget, shown};
 use crate::delta::TableTarget;
 use crate::files::unknown_target_format;
+use crate::new_place::{check_new_database, check_new_file};
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::options::{CopyOptions, ReadOptions};
 use crate::piped::StreamTarget;
@@ -55,6 +56,7 @@ impl CopyTarget {
             options.load.check(place, options.mode)?;
         }
         let resolved = Self::find(target, options, job)?;
+        options.load.dead_letter.as_deref().map_or(Ok(()), |file| check_new_file(file, job))?;
         options.load.check(resolved.kind(), options.mode)?;
         resolved.check_replaced(options)?;
         resolved.check_scope(options)?;
@@ -101,6 +103,7 @@ impl CopyTarget {
             LocationKind::Tpch => Err(tpch::refused_target(target)),
             LocationKind::Database(system) => {
                 refuse_table_options(system.name, options)?;
+                check_new_database(system, target, job)?;
                 match options.format {
                     None => Ok(Self::Database(DatabaseTarget::new(system, target))),
                     Some(_) => {

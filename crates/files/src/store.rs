@@ -89,6 +89,13 @@ impl Store {
         Ok(Self { home: Box::new(home), own: StorePaths::file(Path::new(path)) })
     }
 
+    /// The file or the directory of a store on this machine; `None` of one in memory.
+    pub fn local_path(location: &str) -> Option<&Path> {
+        let is_elsewhere = location.is_empty() || location == "memory:" || location.contains("://");
+        let path = ["dir:", "sqlite:"].iter().find_map(|kind| location.strip_prefix(kind)).unwrap_or(location);
+        (!is_elsewhere).then(|| Path::new(path))
+    }
+
     fn in_directory(path: &Path, options: &Options) -> Result<Self> {
         Ok(Self { home: Box::new(DirectoryHome::open(path, options)?), own: StorePaths::directory(path) })
     }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-use lakerace::{DurabilityLevel, Error, Job, JobOptions, JobPlaces, Result};
+use lakerace::{DurabilityLevel, Error, Job, JobOptions, JobPlaces, Result, check_new_file};
 use lakerace_files::{Archive, ArchiveKind, Child, IfExists, Options, PutOptions, SecretKey, Store};
 use lakerace_io::wait::{lock, read_lock, write_lock};
 use pyo3::prelude::*;
@@ -341,6 +341,7 @@ impl FileStore {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(u64, u64)> {
         let (store, if_exists) = (self.open_store(py)?, write::if_exists(py, if_exists)?);
+        raise(py, check_new_file(&tree, &Job::new(JobOptions::default())))?;
         long(py, progress, move |go| store.export_tree(&folder, (&tree, DurabilityLevel::Full), if_exists, go))
     }
 
@@ -376,6 +377,7 @@ impl FileStore {
         let kind: ArchiveKind = raise(py, kind.parse())?;
         let job = Job::new(JobOptions::default());
         let own = job.clone();
+        raise(py, check_new_file(&archive, &job))?;
         long_of(py, &job, progress, move |go| {
             let done = store.export_file(&folder, (&archive, kind), if_exists, &own, go);
             done.map_err(|e| e.at(archive.display()))
