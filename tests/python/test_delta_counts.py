@@ -147,3 +147,53 @@ def test_computed_columns_are_planned_when_the_scan_is_opened(table: Path) -> No
     before = datetime.now(timezone.utc).replace(tzinfo=None)
     assert len(scan) == rows_of_delta_rs(table)
     assert all(moment < before for moment in scan.to_arrow()["t"].to_pylist())
+
+
+@pytest.mark.parametrize(
+    "stated", ['"5"', "1.5", "5.0", "5e0", "-5", "true", "[5]", '" 5 "', "99999999999999999999", "null"]
+)
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_a_number_of_rows_that_is_no_count_is_not_believed(table: Path, stated: str, has_checkpoint: bool) -> None:
+    """The rows are those of the files, as pyarrow reads them."""
+    expected = rows_of_delta_rs(table)
+
+    def changed(text: str) -> str:
+        statistics = json.loads(text)
+        del statistics["numRecords"]
+        rest = json.dumps(statistics)
+        return f'{{"numRecords":{stated},{rest[1:]}' if len(stated) % 2 else f'{rest[:-1]}, "numRecords" : {stated} }}'
+
+    change_statistics(table, changed, 3)
+    if has_checkpoint:
+        # Its text is that of the entries.
+        lr.Table(table).upsert([{"id": 999, "part": 0}], key="id")
+        expected += 1
+    for scan in (lr.scan(table), lr.scan(table, columns=["id"])):
+        assert scan.count() == expected
+        assert scan.to_arrow().num_rows == expected
+    assert ok("scan", table, "--count").out.strip() == str(expected)
+    schema = lr.schema(table)
+    assert schema["rows"] in {None, expected}
+    for limit in (1, 5, expected, expected + 5):
+        assert lr.scan(table, limit=limit).to_arrow().num_rows == min(limit, expected)
+    # A column of which all rows are said to be null is not left out by a wrong number.
+    assert lr.scan(table, where="id >= 0").count() == expected
+    assert lr.scan(table, where="id IS NULL").count() == 0
+
+
+@pytest.mark.parametrize("stated", ['"0"', "0.5", "0.0", "-1", "{}", "[]", "true"])
+def test_a_count_of_nulls_that_is_none_excludes_no_file(tmp_path: Path, stated: str) -> None:
+    table = tmp_path / "table"
+    for ids in ([None, 1], [2, 3]):
+        deltalake.write_deltalake(table, pa.table({"id": pa.array(ids, pa.int64())}), mode="append")
+
+    def changed(text: str) -> str:
+        count = f'"nullCount":{{"id":{json.loads(text)["nullCount"]["id"]}}}'
+        assert count in text
+        return text.replace(count, f'"nullCount":{{"id":{stated}}}')
+
+    change_statistics(table, changed, 2)
+    assert lr.scan(table, where="id IS NULL").to_arrow().num_rows == 1
+    assert lr.scan(table, where="id IS NOT NULL").to_arrow().num_rows == 3
+    assert lr.scan(table, where="id IS NULL").count() == 1
+    assert lr.scan(table).count() == 4

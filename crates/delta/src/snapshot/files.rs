@@ -18,6 +18,7 @@ use crate::log::json_object::JsonObject;
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::TableColumns;
 use crate::snapshot::partitions::Partitions;
+use crate::snapshot::statistics::counts;
 use crate::snapshot::statistics::misfit::misfit;
 use crate::snapshot::statistics::validity;
 use crate::table::Table;
@@ -242,12 +243,16 @@ impl<'a> FileRows<'a> {
                 return Err(Error::corrupt(format!("the log states {size_bytes} bytes, more than a file can have"))
                     .at(path.to_owned()));
             }
-            // The kernel parses no statistics where no column has any, and none of an entry with damaged ones.
-            let written = || texts.and_then(|texts| text(texts, row)).and_then(row_count);
+            let written = texts.and_then(|texts| text(texts, row));
+            let (rows, statistics) = match written.is_none_or(counts::are_sound) {
+                true => (rows, self.statistics),
+                false => (None, None),
+            };
             let vector = self.vectors.filter(|vectors| vectors.is_valid(row)).map(|vectors| descriptor(vectors, row));
             let vector = vector.transpose().map_err(|error| error.at(path.to_owned()))?.flatten();
-            let stated =
-                rows.and_then(|rows| long(rows, row)).and_then(|rows| u64::try_from(rows).ok()).or_else(written);
+            let stated = rows.and_then(|rows| long(rows, row)).and_then(|rows| u64::try_from(rows).ok());
+            // The kernel parses no statistics where no column has any, and none of an entry with damaged ones.
+            let stated = stated.or_else(|| written.and_then(row_count));
             files.push(TableFile {
                 object: Object { size_bytes: Some(size_bytes), ..snapshot.table().object(path)? },
                 path: path.to_owned(),
@@ -256,7 +261,7 @@ impl<'a> FileRows<'a> {
                 rows: stated.filter(|rows| (hidden_rows(vector.as_ref())..=MOST_ROWS).contains(rows)),
                 vector,
                 constants: self.constants(partitions, row)?,
-                statistics: self.statistics.filter(|s| s.is_valid(row)).map(|s| (s.clone(), row)),
+                statistics: statistics.filter(|s| s.is_valid(row)).map(|s| (s.clone(), row)),
             });
         }
         Ok(())

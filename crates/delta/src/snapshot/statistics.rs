@@ -9,6 +9,7 @@ use lakerace_format::predicate::{Bounds, ColumnRef, ColumnStatistics, Value};
 use super::columns::TableColumns;
 use super::files::TableFile;
 
+pub(crate) mod counts;
 pub(crate) mod imprecise;
 pub(crate) mod lenient;
 pub(crate) mod misfit;

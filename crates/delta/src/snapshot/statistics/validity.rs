@@ -31,6 +31,14 @@ pub(crate) fn defect(text: &str) -> Option<String> {
     Some(format!("have no count as nullCount of {column}"))
 }
 
+/// Returns true for a count, nothing, or an object of such.
+pub(super) fn has_counts(value: &Value) -> bool {
+    match value {
+        Value::Object(_) => column_without_count(value).is_none(),
+        value => is_absent_or(value, is_count),
+    }
+}
+
 fn is_absent_or(value: &Value, is_valid: impl Fn(&Value) -> bool) -> bool {
     value.is_null() || is_valid(value)
 }
