@@ -1,5 +1,6 @@
 //! From a location to the files after it.
 
+mod foreign_tables;
 mod listed;
 mod tables_on_the_way;
 
@@ -14,6 +15,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{INPUT_FORMAT, OUTPUT_FORMAT};
 use lakerace_io::{Error, Glob, Job, JobStore, Location, Object, ObjectInfo, Result, is_hidden_name};
 
+use self::foreign_tables::ForeignTables;
 pub(crate) use self::listed::ListedLocations;
 use self::tables_on_the_way::TablesOnTheWay;
 use crate::delta;
@@ -113,7 +115,7 @@ impl FileSource {
             return Ok(FoundLocation::DeltaTable);
         };
         let root = path.as_ref();
-        let tables = TablesOnTheWay::new(&found, root);
+        let (tables, foreign) = (TablesOnTheWay::new(&found, root), ForeignTables::new(&found));
         let below = |info: &ObjectInfo| info.path.as_ref()[root.len()..].trim_start_matches('/').to_owned();
         let found: Vec<ObjectInfo> = found.into_iter().filter(|info| !is_hidden(&below(info))).collect();
         let found = found
@@ -121,6 +123,7 @@ impl FileSource {
             .filter(|info| info.size_bytes > 0 || FileFormat::of_file_name(info.path.as_ref()).is_some());
         let found = store.without_doubles(&path, found.collect());
         tables.check(&store, &found, options).map_err(|e| e.at(location.as_str()))?;
+        foreign.check(&store, &found, options).map_err(|e| e.at(location.as_str()))?;
         let files = of_one_format(&store, found, root, options.format, named);
         Ok(files.map_err(|e| e.at(location.as_str()))?.map_or(FoundLocation::Nothing, FoundLocation::Files))
     }
@@ -248,9 +251,10 @@ fn of_pattern(store: &JobStore, path: &Path, options: &ReadOptions) -> Result<Fi
         !is_hidden(folders) && matches(&glob, path, root.len())
     };
     let found = list(store, &folder)?;
-    let tables = TablesOnTheWay::new(&found, root);
+    let (tables, foreign) = (TablesOnTheWay::new(&found, root), ForeignTables::new(&found));
     let found = store.without_doubles(&folder, found.into_iter().filter(is_wanted).collect());
     tables.check(store, &found, options)?;
+    foreign.check(store, &found, options)?;
     if let Some(name) = missing_name(pattern, &found) {
         let message = format!("no file matches {}, which the pattern names", store.url(&Path::from(name.as_str())));
         return Err(Error::not_found(message).advice("omit the name from the braces, or correct it"));
