@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import ok
+from s3server import S3
 
 import lakerace as lr
 
@@ -90,3 +91,18 @@ def test_other_overwrites_are_not_told_about_partitions(tmp_path: Path, source: 
         ("copy", source, tmp_path / "x.parquet", "--mode", "overwrite", "--where", "day = 'b'"),
     ):
         assert "warning" not in ok(*arguments).err, arguments
+
+
+def test_the_advice_on_partitions_takes_no_request(tmp_path: Path, source: Path, s3: S3) -> None:
+    """The log is opened once: an overwrite with a filter of partitions sends what one without any does."""
+    requests = {}
+    for name, options in {"all": {}, "some": {"where": "day >= 'a'"}, "other": {"where": "id > 0"}}.items():
+        table = s3.url(f"{tmp_path.name}/{name}")
+        lr.copy(source, f"delta:{table}", partition_by="day", storage_options=s3.options)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            copied = lr.copy(source, table, mode="overwrite", storage_options=s3.options, **options)  # type: ignore[arg-type]
+        requests[name] = copied.requests
+        told = [str(warning.message) for warning in caught if "replaces the whole table" in str(warning.message)]
+        assert len(told) == (name == "some")
+    assert requests["some"] == requests["other"] == requests["all"]

@@ -127,6 +127,16 @@ struct CommitPart {
 impl DeltaSink {
     /// Starts a write of batches of this schema. A table that does not exist is created.
     pub fn create(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Box<dyn Sink>> {
+        Self::create_looking(table, schema, write, |_| {})
+    }
+
+    /// Starts a write like [`Self::create`], and calls `look` with the version of a table that exists.
+    pub fn create_looking(
+        table: &Table,
+        schema: &SchemaRef,
+        write: &TableWrite,
+        look: impl FnOnce(&Snapshot),
+    ) -> Result<Box<dyn Sink>> {
         if matches!(write.mode, WriteMode::Upsert | WriteMode::Delete) {
             return Err(Error::internal("the sink of a Delta table can't find rows by a key"));
         }
@@ -140,7 +150,11 @@ impl DeltaSink {
             write.partition_by = Vec::new();
             write.properties = BTreeMap::new();
         }
-        let part = CommitPart::begin(table, schema, &write)?;
+        let base = base(table, schema, &write).map_err(|error| error.at(table.location()))?;
+        if let WriteBase::Existing(snapshot) = &base {
+            look(snapshot);
+        }
+        let part = CommitPart::after(base, table, schema, &write)?;
         if appends && !part.key.is_empty() {
             table.job().warn(&unchecked_key(table, &part.key));
         }
@@ -225,8 +239,12 @@ fn unchecked_key(table: &Table, key: &[String]) -> String {
 
 impl CommitPart {
     fn begin(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Self> {
+        let base = base(table, schema, write).map_err(|error| error.at(table.location()))?;
+        Self::after(base, table, schema, write)
+    }
+
+    fn after(base: WriteBase, table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Self> {
         let named = |error: Error| error.at(table.location());
-        let base = base(table, schema, write).map_err(named)?;
         let key = match &base {
             WriteBase::Existing(snapshot) => {
                 check_defaults(snapshot, schema).map_err(named)?;

@@ -113,26 +113,24 @@ impl TableTarget {
             resumes: options.load.resume,
             replace_where: options.replace_where.as_deref().map(replace_condition).transpose()?,
         };
-        self.warn_of_whole_overwrite(options);
-        DeltaSink::create(&self.table, schema, &write)
+        DeltaSink::create_looking(&self.table, schema, &write, |snapshot| warn_of_whole_overwrite(snapshot, options))
     }
+}
 
-    /// Warns where the filter of the source names partitions of the table: an overwrite replaces the others, too.
-    fn warn_of_whole_overwrite(&self, options: &CopyOptions) {
-        let (WriteMode::Overwrite, None, Some(text)) = (options.mode, &options.replace_where, &options.read.filter)
-        else {
-            return;
-        };
-        // Whoever reads the source or writes to the table reports errors.
-        let (Ok(filter), Ok(snapshot)) = (parse_filter(text), self.table.snapshot(None)) else { return };
-        if !snapshot.partition_columns().is_empty() && check_replaced(&snapshot, &filter).is_ok() {
-            let place = self.table.location();
-            self.table.job().warn(&format!(
-                "{place}: the overwrite replaces the whole table: {WHERE} only filters the source; add {} to keep other \
-                 rows of the table",
-                REPLACE_WHERE.to(text.clone())
-            ));
-        }
+/// Warns where the filter of the source names partitions of the table: an overwrite replaces the others, too.
+fn warn_of_whole_overwrite(snapshot: &Snapshot, options: &CopyOptions) {
+    let (WriteMode::Overwrite, None, Some(text)) = (options.mode, &options.replace_where, &options.read.filter) else {
+        return;
+    };
+    // The reader of the source reports errors.
+    let Ok(filter) = parse_filter(text) else { return };
+    if !snapshot.partition_columns().is_empty() && check_replaced(snapshot, &filter).is_ok() {
+        let place = snapshot.table().location();
+        snapshot.table().job().warn(&format!(
+            "{place}: the overwrite replaces the whole table: {WHERE} only filters the source; add {} to keep other rows of \
+             the table",
+            REPLACE_WHERE.to(text.clone())
+        ));
     }
 }
 
