@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 from conftest import ok, run
@@ -138,3 +139,39 @@ def test_columns_of_the_key_have_the_types_of_the_table(tmp_path: Path) -> None:
     lr.Table(table, key="id").upsert(lines, evolve="widen")
     schema = lr.scan(table).to_arrow().schema
     assert [str(field.type) for field in schema] == ["int32", "int64"]
+
+
+@pytest.mark.parametrize("table_type", [pa.int64(), pa.int32()])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_the_advice_on_fractions_leads_to_an_upsert(tmp_path: Path, kind: str, table_type: pa.DataType) -> None:
+    """Who follows the advice of each error gets to the rows, rounded as by duckdb."""
+    table = f"{tmp_path}/table"
+    lr.copy(
+        pa.table({"id": [1], "x": pa.array([7], table_type)}),
+        f"delta:{table}",
+        table_properties={"lakerace.primaryKey": "id"},
+    )
+    source = tmp_path / f"rows.{kind}"
+    rows = pa.table({"id": [1, 2, 3], "x": [1.5, 2.25, -3.75]})
+    if kind == "csv":
+        source.write_text("id,x\n1,1.5\n2,2.25\n3,-3.75\n")
+    else:
+        lr.copy(rows, source)
+    options: list[str] = []
+    for _ in range(3):
+        done = run("upsert", table, source, *options)
+        if done.code == 0:
+            break
+        assert done.code == 4, done.err
+        advice = done.err[done.err.index("(") :]
+        if "--schema" in advice:
+            assert options == [], done.err
+            options = ["--schema", "x float64"]
+        else:
+            given = f"CAST(round(x) AS {'int64' if table_type == pa.int64() else 'int32'}) as x"
+            assert f"--columns '{given}'" in advice
+            assert ("--evolve widen" in advice) == (table_type == pa.int32())
+            options += ["--columns", f"id,{given}"]
+    assert done.code == 0, done.err
+    expected = duckdb.sql("SELECT id, CAST(round(x) AS BIGINT) AS x FROM rows ORDER BY id").fetchall()
+    assert sorted(lr.scan(table)) == expected

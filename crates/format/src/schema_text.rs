@@ -85,7 +85,7 @@ pub fn print_schema(schema: &Schema) -> String {
 }
 
 /// The spelling of a column's name in a schema, quoted where needed.
-pub(crate) fn quoted_name(name: &str) -> String {
+pub fn quoted_name(name: &str) -> String {
     if name.chars().all(|c| c.is_alphanumeric() || c == '_') { name.to_owned() } else { format!("{name:?}") }
 }
 

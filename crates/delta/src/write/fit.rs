@@ -8,9 +8,11 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use delta_kernel::expressions::ColumnName;
 use lakerace_format::FindBy;
 use lakerace_format::conform::{check, conform};
-use lakerace_io::option::{COLUMNS, SCHEMA, WHERE};
+use lakerace_format::schema_text::{print_type, quoted_name};
+use lakerace_io::option::{COLUMNS, EVOLVE, SCHEMA, WHERE};
 use lakerace_io::{Error, Result};
 
+use super::evolve::fields::wider;
 use super::strict::{MissingFields, check_fields, refuse_duplicates};
 use super::types::table_type;
 
@@ -116,12 +118,9 @@ impl FittedColumn {
         };
         let plain = table_type(field.data_type(), Some(target.logical.data_type())).map_err(named)?;
         let (to, stored) = (target.stored.data_type(), target.logical.data_type());
-        let advice = format!(
-            "cast the column to the table's type in a copy of the rows, with {COLUMNS}, or copy the table with the rows' \
-             type; for rows of CSV or Excel, {SCHEMA} gives the type"
-        );
         check_fields(&plain, stored, missing).map_err(named)?;
-        check(&plain, to, stored, FindBy::Name).map_err(|error| named(error.advice(advice)))?;
+        check(&plain, to, stored, FindBy::Name)
+            .map_err(|error| named(error.advice(type_advice(name, &plain, stored))))?;
         // Text and bytes may stay in their own layout: files have one for all.
         let stored = match (field.data_type(), to) {
             (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, DataType::Utf8)
@@ -158,6 +157,27 @@ impl FittedColumn {
         let (to, logical) = (self.target.stored.data_type(), self.target.logical.data_type());
         conform(&plain, to, logical, FindBy::Name).map_err(named)
     }
+}
+
+/// The advice on a column of the rows that has another type than the table's. Numbers with fractions have to be rounded: no type of a
+/// column of text makes integers of them.
+fn type_advice(name: &str, rows: &DataType, table: &DataType) -> String {
+    let has_fractions = rows.is_floating() || matches!(rows, DataType::Decimal128(_, scale) if *scale > 0);
+    if !(table.is_integer() && has_fractions) {
+        return format!(
+            "cast the column to the table's type in a copy of the rows, with {COLUMNS}, or copy the table with the rows' \
+             type; for rows of CSV or Excel, {SCHEMA} gives the type"
+        );
+    }
+    let rounded = format!("CAST(round({0}) AS {1}) as {0}", quoted_name(name), print_type(table));
+    let widened = match wider(table, rows) {
+        Some(_) => format!(", or give the table's column a wider type with {}", EVOLVE.to("widen")),
+        None => String::new(),
+    };
+    format!(
+        "round the values, with {} among the columns{widened}; or copy the table with the rows' type",
+        COLUMNS.to(rounded)
+    )
 }
 
 /// The error of a row with an empty text in a partition column. The log has the same text for it and for null. Format:
