@@ -594,6 +594,6 @@ def answer_command(
 
         if error.advice != VALUES_ADVICE:
             raise
-        message = "the query has placeholders, and the command takes no values for them"
+        message = "the query has parameters, and the command takes no values for them"
         advice = "write the values in the query, or call lakerace.sql with params"
         raise told(UsageError, message, error.place, advice) from error

@@ -277,9 +277,9 @@ _ADVICE: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
-#: What duckdb says of a query whose placeholders have no values, and the advice on it.
+#: What duckdb says of a query whose parameters have no values, and the advice on it.
 _WITHOUT_VALUES = "Values were not provided"
-VALUES_ADVICE = "give the value of each placeholder, in order, with params=[…]"
+VALUES_ADVICE = "give their values with params=[…]"
 
 
 def raised(error: BaseException, state: RunState) -> BaseException:
@@ -294,7 +294,7 @@ def raised(error: BaseException, state: RunState) -> BaseException:
     advice = next((text for theirs, text in _ADVICE if isinstance(error, theirs)), None)
     message = _message(error)
     if message.startswith(_WITHOUT_VALUES):
-        message, advice = "the query has placeholders without values", VALUES_ADVICE
+        message, advice = "the query has parameters without values", VALUES_ADVICE
     return told(kind, message, query_place(state.query, _position(state.query, message)), advice)
 
 

@@ -165,13 +165,13 @@ def test_errors_name_the_options_of_the_command_and_the_place_in_the_query() -> 
     assert "(give the table nosuch as --relation nosuch=…, or name a location in quotes)" in done.err
 
 
-def test_placeholders_are_told(parquet: Path) -> None:
+def test_parameters_are_told(parquet: Path) -> None:
     query = f"SELECT id FROM '{parquet}' WHERE id < ? ORDER BY id"
     done = run("sql", query)
     assert done.code == 2, done.err
-    assert "the query has placeholders, and the command takes no values for them" in done.err
+    assert "the query has parameters, and the command takes no values for them" in done.err
     assert "write the values in the query, or call lakerace.sql with params" in done.err
-    with pytest.raises(lr.UsageError, match=r"placeholders without values.*params=\["):
+    with pytest.raises(lr.UsageError, match=r"parameters without values.*params=\["):
         lr.sql(query)
     assert list(lr.sql(query, params=[2])) == [(0,), (1,)]
 
@@ -188,7 +188,6 @@ def test_placeholders_are_told(parquet: Path) -> None:
         "data/people.parquet",
         "data/*.parquet",
         "@lake/people",
-        "delta:people",
         "sqlite:app.db#people",
         "people-1.parquet",
         "https://host/people.parquet",
