@@ -42,9 +42,18 @@ def with_parameters(where: str | None, params: Sequence[object] | None) -> str |
         return where
     if where is None:
         raise UsageError("params: there is no filter to use them", advice="give where, too")
+    return _lakerace.with_parameters(where, _parameters(params))
+
+
+def with_parameters_in(texts: Sequence[str], params: Sequence[object] | None) -> list[str]:
+    """The texts of a statement with its parameters in the places of `?`, in the order of the texts."""
+    return list(texts) if params is None else _lakerace.with_parameters_in(list(texts), _parameters(params))
+
+
+def _parameters(params: Sequence[object]) -> list[tuple[str, str]]:
     if isinstance(params, (str, bytes)):
         raise UsageError("params is a list of values, not one text", advice=f"write [{params!r}]")
-    return _lakerace.with_parameters(where, [_parameter(value) for value in params])
+    return [_parameter(value) for value in params]
 
 
 def _parameter(value: object) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from lakerace._job import with_job
 from lakerace._location import location_text
 from lakerace._progress import progress_shown
 from lakerace._readable import ReadableRows
+from lakerace._row_changes import RowChanges, change, planned_change
 from lakerace._scan import Scan
 from lakerace._sources import native_source
 from lakerace._table_results import (
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @checked_methods
-class Table(ReadableRows):
+class Table(RowChanges, ReadableRows):
     """A Delta table by the folder that it is in. Opening it reads nothing.
 
     A table is an Arrow stream of the rows of its last version, as a :class:`Scan` of it is: `polars.DataFrame(table)`.
@@ -146,9 +147,9 @@ class Table(ReadableRows):
         options |= {"partition_by": _names(partition_by), "table_properties": dict(table_properties or {})}
         rows = native_source(source, options)
         if dry_run:
-            return _planned(_lakerace.plan_upsert(self._name, rows, auto_compact, with_job(options)))
+            return planned_change(_lakerace.plan_upsert(self._name, rows, auto_compact, with_job(options)))
         with progress_shown(progress):
-            changed = _changed(_lakerace.upsert(self._name, rows, with_job(options)))
+            changed = change(_lakerace.upsert(self._name, rows, with_job(options)))
         if not auto_compact or changed.version is None:
             return changed
         return changed._replace(compacted=compacted_after_write(self, threads=threads, io=io, durability=durability))
@@ -180,80 +181,6 @@ class Table(ReadableRows):
         options = self._options(key, memory_limit)
         options |= {"enable_deletion_vectors": enable_deletion_vectors}
         return UpsertPlan(*_lakerace.explain_upsert(self._location, native_source(source, options), with_job(options)))
-
-    def delete(
-        self,
-        where: str,
-        *,
-        params: Sequence[object] | None = None,
-        enable_deletion_vectors: bool = False,
-        dry_run: bool = False,
-        durability: JobDurability | None = None,
-    ) -> Changed:
-        """Deletes the rows for which a SQL expression is true. Files are rewritten only where the table has no deletion
-        vectors; tables that lakerace made get them, and others by `enable_deletion_vectors`.
-
-        Args:
-            where: The SQL expression.
-            params: The values of each `?` in it, as for :func:`lakerace.scan`.
-            enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
-            dry_run: Count the rows that would be deleted, and write nothing: they are in the result's `planned`.
-            durability: Durability of local files, as for :func:`lakerace.copy`.
-
-        Examples:
-            >>> lr.Table("lake/orders").delete("price < ?", params=[100]).rows
-            1
-        """
-        options = {"enable_deletion_vectors": enable_deletion_vectors, **self._writing(durability)}
-        if dry_run:
-            return _planned(
-                _lakerace.plan_delete(self._location, with_parameters(where, params) or "", with_job(options))
-            )
-        return _changed(_lakerace.delete(self._location, with_parameters(where, params) or "", with_job(options)))
-
-    def delete_keys(
-        self,
-        source: RowSource,
-        *,
-        key: str | Sequence[str] | None = None,
-        memory_limit: int | str | None = None,
-        threads: int | None = None,
-        enable_deletion_vectors: bool = False,
-        dry_run: bool = False,
-        durability: JobDurability | None = None,
-    ) -> Changed:
-        """Deletes the rows that have the key of one of these rows. Files are rewritten only where the table has no
-        deletion vectors.
-
-        Args:
-            source: A location, a scan, or anything with `__arrow_c_stream__`; other columns than the key's do not matter.
-            key: The key's columns, in place of the table's.
-            memory_limit: Approximate bytes of memory for keys and buffers; 1 GiB by default.
-            threads: Threads that decode and search; the number of cores by default.
-            enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
-            dry_run: Count the rows that would be deleted, and write nothing: they are in the result's `planned`.
-            durability: Durability of local files, as for :func:`lakerace.copy`.
-
-        Examples:
-            >>> lr.Table("lake/orders").delete_keys([{"order_id": 1}, {"order_id": 9}]).rows
-            1
-        """
-        options = self._options(key, memory_limit, threads)
-        options |= {"enable_deletion_vectors": enable_deletion_vectors, "durability": durability}
-        rows = native_source(source, options)
-        if dry_run:
-            return _planned(_lakerace.plan_delete_keys(self._location, rows, with_job(options)))
-        return _changed(_lakerace.delete_keys(self._location, rows, with_job(options)))
-
-    def _options(
-        self, key: str | Sequence[str] | None, memory_limit: int | str | None, threads: int | None = None
-    ) -> dict[str, Any]:
-        columns = [key] if isinstance(key, str) else list(key or self._key)
-        limits = {"memory_limit": memory_limit, "threads": threads}
-        return {"key": columns, **limits, "storage_options": self._storage_options}
-
-    def _writing(self, durability: JobDurability | None) -> dict[str, Any]:
-        return {"durability": durability, "storage_options": self._storage_options}
 
     def compact(
         self,
@@ -571,24 +498,6 @@ _COMPACTED = (
     "given_up",
 )
 
-#: What an upsert or a delete counts.
-_CHANGED = (
-    "rows_hidden",
-    "files_added",
-    "files_removed",
-    "files_rewritten",
-    "bytes_replaced",
-    "bytes_rewritten",
-    "files_probed",
-    "vectors",
-    "windows",
-)
-
-
-def _planned(made: dict[str, Any]) -> Changed:
-    """The outcome of an upsert or a delete that was only checked."""
-    return Changed(**dry_fields(made) | dict.fromkeys(_CHANGED, 0), version=None)
-
 
 def _names(names: str | Sequence[str] | None) -> list[str] | None:
     return [names] if isinstance(names, str) else None if names is None else list(names)
@@ -596,8 +505,3 @@ def _names(names: str | Sequence[str] | None) -> list[str] | None:
 
 def _time(millis: int) -> datetime:
     return datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=millis)
-
-
-def _changed(made: dict[str, Any]) -> Changed:
-    made["requests"] = Requests(**made["requests"])
-    return Changed(**made)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Changed(NamedTuple):
-    """What an upsert or a delete did and what it cost.
+    """What an upsert, an update or a delete did and what it cost.
 
     Examples:
         >>> changed = lr.Table("lake/orders").upsert("changes.csv")
@@ -21,11 +21,11 @@ class Changed(NamedTuple):
         (2, 1)
     """
 
-    #: Rows written, or deleted.
+    #: Rows written, updated or deleted.
     rows: int
     #: The version that was made; `None` where there was nothing to do.
     version: int | None
-    #: Rows of the table that were replaced or deleted.
+    #: Rows of the table that were replaced, updated or deleted.
     rows_hidden: int
     #: New files.
     files_added: int

@@ -507,6 +507,8 @@ class Table:
         return repr(self._table).replace("lakerace.Table", "lakerace.aio.Table", 1)
 
     upsert = _Method(_tables.Table.upsert)
+    update = _Method(_tables.Table.update)
+
     delete = _Method(_tables.Table.delete)
     delete_keys = _Method(_tables.Table.delete_keys)
     explain_upsert = _Method(_tables.Table.explain_upsert)

@@ -325,6 +325,7 @@ PAGES: dict[str, Page] = {
     "tpch.md": Page(
         lambda _: None,
     ),
+    "updates.md": Page(_prepare_upserts),
     "upserts.md": Page(
         _prepare_upserts,
         before={"orders = lr.Table": "lakerace copy orders.parquet delta:s3://lake/orders"},

@@ -56,11 +56,12 @@ def test_tables(parquet: Path, tmp_path: Path) -> None:
             [{"id": 1, "name": "new", "score": 0.5}, {"id": 5000, "name": "more", "score": None}]
         )
         assert (changed.rows, changed.rows_hidden) == (2, 1)
+        assert (await table.update({"score": "1.5"}, where="id = 5000")).rows == 1
         assert (await table.delete("id < 500")).rows_hidden == 500
         scan = await table.scan(where="id = 5000")
         assert await scan.count() == 1
-        assert [version.version for version in await table.history()] == [2, 1, 0]
-        assert (await table.schema())["version"] == 2
+        assert [version.version for version in await table.history()] == [3, 2, 1, 0]
+        assert (await table.schema())["version"] == 3
         assert (await table.verify()).sound
 
     asyncio.run(work())

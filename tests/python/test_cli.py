@@ -93,6 +93,8 @@ def _with_path(code: str) -> str:
         ["scan", "x.csv", "--delimiter", "ab"],
         ["scan", "ftp://host/x.csv"],
         ["scan", "x.parquet", "--storage-option", "secret"],
+        ["update", "table"],
+        ["update", "table", "--where", "a = 1"],
         ["delete", "table"],
         ["delete", "table", "--where", "a = 1", "--keys", "gone.csv"],
     ],

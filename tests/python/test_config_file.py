@@ -335,6 +335,7 @@ def test_defaults_are_left_out_where_they_would_be_refused(
         ("scan", "tpch:region?sf=1", "--count"),
         ("scan", parquet, "--order-by", "id", "--limit", 3),
         ("upsert", table, parquet),
+        ("update", table, "--set", "id = id + 0", "--where", "id < 3"),
         ("delete", table, "--where", "id < 3"),
         ("delete", table, "--keys", parquet),
         ("alter", table, "--set", "delta.appendOnly=false"),

@@ -80,6 +80,8 @@ FINE = [
     ("delete t --where id>8", "would delete 3 rows from t; starts from version 2; 3 rows, "),
     ("delete t --where id>100", "would change nothing: no row of t is to be deleted; starts from version 2; 0 rows"),
     ("delete t --keys b.csv", "would delete 7 rows from t; starts from version 2; 7 rows, "),
+    ("update t --set text=upper(text) --where id>9", "would update 2 rows of t; starts from version 2; 2 rows, 1 file"),
+    ("update t --set id=id+1 --where id>100", "would change nothing: no row of t is to be updated; starts from"),
     ("compact t", "would rewrite 2 files of t in 1 group, and drop 3 deleted rows; starts from version 2; 11 rows"),
     (
         "compact t --sort-by text",
@@ -154,6 +156,11 @@ FAILING = [
     "upsert t b.csv --key text",
     "upsert delta:new b.csv",
     "upsert t twice.csv --on-duplicate error",
+    "update t --set idd=1",
+    "update t --set id=idd",
+    "update t --set id=text",
+    "update t --set text=id --where idd>1",
+    "update gone --set id=1",
     "delete t --where idd>1",
     "delete gone --where id>1",
     "delete t --keys other.csv",
@@ -192,6 +199,7 @@ def test_python_has_the_same(lake: Path) -> None:
         lambda: lr.copy([{"id": 1, "text": "a"}], f"sqlite:{lake}/f.db#other", mode="append", dry_run=True),
         lambda: table.upsert(lake / "b.csv", dry_run=True),
         lambda: table.upsert(rows(0, 5), dry_run=True),
+        lambda: table.update({"text": "?"}, where="id > ?", params=["a", 8], dry_run=True),
         lambda: table.delete("id > ?", params=[8], dry_run=True),
         lambda: table.delete_keys(rows(0, 5), dry_run=True),
         lambda: table.compact(dry_run=True),
@@ -201,11 +209,11 @@ def test_python_has_the_same(lake: Path) -> None:
     assert content(lake) == before
     assert [result.planned.would.split()[1] for result in done] == [
         *("create", "create", "create", "append"),
-        *("upsert", "upsert", "delete", "delete", "rewrite", "bring"),
+        *("upsert", "upsert", "update", "delete", "delete", "rewrite", "bring"),
     ]
-    assert [result.planned.rows for result in done] == [10, None, None, None, 10, 5, 3, 4, 11, None]
+    assert [result.planned.rows for result in done] == [10, None, None, None, 10, 5, 3, 3, 4, 11, None]
     assert {result.requests.put + result.requests.delete + result.rows for result in done} == {0}
-    assert (done[9].from_version, done[9].version, done[8].version) == (1, 1, None)
+    assert (done[10].from_version, done[10].version, done[9].version) == (1, 1, None)
     with pytest.raises(lr.ConflictError):
         lr.copy(rows(0, 5), lake / "a.parquet", dry_run=True)
     with pytest.raises(lr.UsageError, match="follow=True"):

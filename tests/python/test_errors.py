@@ -43,6 +43,8 @@ def test_files_that_the_log_names_and_that_are_gone_are_damage(tmp_path: Path) -
         ["upsert", table, source, "--merge", "text=max"],
         ["upsert", table, source, "--insert-only"],
         ["upsert", table, source, "--explain"],
+        ["update", table, "--set", "text = 'b'"],
+        ["update", table, "--set", "text = 'b'", "--where", "text = 'a'"],
         ["delete", table, "--keys", source],
         ["delete", table, "--where", "text = 'a'"],
         ["compact", table],
@@ -66,6 +68,7 @@ def test_a_vector_that_is_gone_is_damage(tmp_path: Path) -> None:
     for args in (
         ["upsert", table, source],
         ["upsert", table, source, "--merge", "text=max"],
+        ["update", table, "--set", "text = 'b'", "--where", "id = 1"],
         ["delete", table, "--where", "id = 1"],
     ):
         text = said(5, *args)

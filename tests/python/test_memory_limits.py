@@ -29,6 +29,8 @@ COMMANDS = {
     "upsert explain": ("upsert", "table", "rows.parquet", "--explain"),
     "delete": ("delete", "table", "--keys", "rows.parquet"),
     "delete dry": ("delete", "table", "--keys", "rows.parquet", "--dry-run"),
+    "update": ("update", "table", "--set", "text = upper(text)"),
+    "update dry": ("update", "table", "--set", "text = upper(text)", "--dry-run"),
     "compact": ("compact", "table"),
     "compact dry": ("compact", "table", "--dry-run"),
     "compact sorted": ("compact", "table", "--sort-by", "id"),
@@ -48,6 +50,7 @@ COMMANDS = {
 CALLS: dict[str, Callable[[Path, int], object]] = {
     "copy": lambda at, size: lr.copy(at / "rows.parquet", f"delta:{at}/made", memory_limit=size),
     "upsert": lambda at, size: lr.Table(at / "table").upsert(at / "rows.parquet", memory_limit=size),
+    "update": lambda at, size: lr.Table(at / "table").update({"text": "'x'"}, memory_limit=size),
     "compact": lambda at, size: lr.Table(at / "table").compact(memory_limit=size),
     "verify": lambda at, size: lr.Table(at / "table").verify(memory_limit=size),
     "scan": lambda at, size: lr.scan(at / "rows.parquet", order_by="id", memory_limit=size).to_arrow(),

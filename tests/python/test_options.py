@@ -28,6 +28,7 @@ CALLS: dict[str, list[Callable[..., Any]]] = {
     "sync": [lr.sync],
     "tpch": [lr.tpch],
     "upsert": [lr.Table, lr.Table.upsert],
+    "update": [lr.Table, lr.Table.update],
     "delete": [lr.Table, lr.Table.delete, lr.Table.delete_keys],
     "alter": [lr.Table, lr.Table.alter],
     "compact": [lr.Table, lr.Table.compact],
@@ -75,7 +76,7 @@ LACKS: list[tuple[str, set[str], str]] = [
     ("threads", TABLE | FILES | {"schema", "check"}, "the work is small, or bound by requests"),
     (
         "min_seek_size max_request_size max_requests_in_flight extra_bytes_tolerance prefetch_size",
-        TABLE | FILES | {"upsert", "delete", "compact", "sync", "schema", "check", "tpch"},
+        TABLE | FILES | {"upsert", "update", "delete", "compact", "sync", "schema", "check", "tpch"},
         "no scan of much data, or one whose plan the job makes",
     ),
     (
@@ -92,7 +93,7 @@ OWN: list[tuple[str, set[str], str]] = [
     ("pickle_credentials", {"scan"}, "a pickle is Python's"),
     ("progress", {"copy", "scan", "upsert"}, "the command shows it on a terminal"),
     ("params", {"sql"}, "the shell puts values into the query"),
-    ("key", TABLE - {"verify"} | {"compact"}, "a table is opened with its key for all of its jobs"),
+    ("key", TABLE - {"verify"} | {"compact", "update"}, "a table is opened with its key for all of its jobs"),
     (
         "key create read_only encrypt busy_timeout page_bytes wal_limit_bytes",
         FILES,

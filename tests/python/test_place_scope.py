@@ -170,6 +170,7 @@ def test_what_is_written_elsewhere_is_not_synced_here(places: dict[str, Path], t
 TABLE_COMMANDS: dict[str, tuple[list[str], bool]] = {
     "history": ([], False),
     "compact": ([], True),
+    "update": (["--set", "price = 1", "--where", "id > 5"], True),
     "delete": (["--where", "id > 5"], True),
 }
 
@@ -213,6 +214,7 @@ def test_a_local_table_with_foreign_paths_takes_the_settings_of_their_stores(pla
         lambda at, **options: lr.Table(at["table"], **options).history(),
         lambda at, **options: lr.Table(at["table"], **options).compact(),
         lambda at, **options: lr.Table(at["table"], **options).upsert(pa.table({"id": [1], "price": [2.0]})),
+        lambda at, **options: lr.Table(at["table"], **options).update({"price": "1"}),
         lambda at, **options: lr.Table(at["table"], **options).scan(),
         lambda at, **options: lr.sync(at["table"], f"sqlite:{at['table']}.db#t", key="id", **options),
         lambda at, **options: lr.tpch(at["table"].parent / "tpch", sf=0.001, **options),

@@ -1,5 +1,6 @@
 //! The command line's one definition, reached from the cargo binary and from the wheel.
 
+mod delete;
 mod diff;
 mod durability;
 mod examples;
@@ -13,17 +14,19 @@ mod sql;
 mod sync;
 mod table;
 pub(crate) mod tpch;
+mod update;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
-use clap::{Arg, ArgAction, ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use lakerace::option::Choice;
 use lakerace::{
     Compression, FileFormat, FileIo, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, TimestampUnit, WriteMode,
     parse_bytes,
 };
 
+pub(crate) use self::delete::DeleteArgs;
 pub(crate) use self::diff::DiffArgs;
 use self::durability::DurabilityArgs;
 pub(crate) use self::files::{
@@ -38,6 +41,7 @@ pub(crate) use self::shell::{CompletionsArgs, ManArgs};
 pub(crate) use self::sql::SqlArgs;
 pub(crate) use self::sync::SyncArgs;
 use self::tpch::TpchArgs;
+pub(crate) use self::update::UpdateArgs;
 use crate::proxy::ProxyArgs;
 use crate::value::{self, ColumnList, CommaList, ThreadCount};
 
@@ -108,6 +112,8 @@ pub(crate) enum Command {
     Sql(Box<SqlArgs>),
     /// Insert rows into a Delta table, or replace rows with the same key; create the table with the prefix delta:.
     Upsert(Box<UpsertArgs>),
+    /// Set columns of the rows of a Delta table for which a condition is true.
+    Update(Box<UpdateArgs>),
     /// Delete rows of a Delta table by a condition or by keys.
     Delete(Box<DeleteArgs>),
     /// Change the columns, properties and constraints of a Delta table.
@@ -282,49 +288,6 @@ pub(crate) struct UpsertArgs {
     pub(crate) durability: DurabilityArgs,
     #[command(flatten)]
     pub(crate) input: InputArgs,
-}
-
-#[derive(Debug, Args)]
-#[command(group = ArgGroup::new("condition").required(true).args(["filter", "keys"]))]
-#[command(mut_args(without_condition))]
-pub(crate) struct DeleteArgs {
-    /// The folder of the table.
-    #[arg(value_name = "TABLE")]
-    pub(crate) table: String,
-    #[command(flatten)]
-    pub(crate) condition: FilterArgs,
-    /// Delete the rows whose keys are in this file, folder, glob or Delta table, or in `-` (standard input); repeated, in any of them.
-    #[arg(long, value_name = "SRC", conflicts_with = "parameters")]
-    pub(crate) keys: Vec<String>,
-    /// The key columns. Default: the table's property lakerace.primaryKey.
-    #[arg(long, value_name = "A,B", conflicts_with = "filter")]
-    pub(crate) key: Option<CommaList>,
-    /// Approximate memory for keys and buffers. Default: 1 GiB.
-    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes, conflicts_with = "filter")]
-    pub(crate) memory_limit: Option<u64>,
-    /// Enable deletion vectors on a table that lacks them: rows are hidden without rewriting files, and readers of the
-    /// table must support them.
-    #[arg(long)]
-    pub(crate) enable_deletion_vectors: bool,
-    /// Count the rows that would be deleted, and write nothing.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// The format of the keys' source, if its name does not say it.
-    #[arg(long, value_parser = value::file_format(), value_name = "FORMAT", conflicts_with = "filter")]
-    pub(crate) input_format: Option<&'static FileFormat>,
-    #[command(flatten)]
-    pub(crate) durability: DurabilityArgs,
-    #[command(flatten)]
-    pub(crate) csv: CsvArgs,
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
-}
-
-/// Refuses options of the text of keys where there is a condition, and no keys.
-fn without_condition(argument: Arg) -> Arg {
-    let options = CsvArgs::augment_args(clap::Command::new("keys"));
-    let is_of_text = options.get_arguments().any(|option| option.get_id() == argument.get_id());
-    if is_of_text { argument.conflicts_with("filter") } else { argument }
 }
 
 #[derive(Debug, Args)]

@@ -134,6 +134,10 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
         Command::Delete(args) => {
             upsert::delete(&args, &Session::start(cli.global, &args.store).with_durability(args.durability.durability))
         }
+        Command::Update(args) => upsert::update(
+            &args,
+            &Session::start_copy(cli.global, &args.store).with_durability(args.durability.durability),
+        ),
         Command::Alter(args) => {
             maintain::alter(&args, &Session::start(cli.global, &args.store).with_durability(args.durability.durability))
         }

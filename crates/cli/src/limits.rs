@@ -20,9 +20,12 @@ pub(crate) fn prepare() {
 /// Checks that a command may take the address space that it needs.
 pub(crate) fn check(command: &Command) -> Result<()> {
     match command {
-        Command::Copy(_) | Command::Upsert(_) | Command::Compact(_) | Command::Sync(_) | Command::Tpch(_) => {
-            address_space::check(JobSize::Writes)
-        }
+        Command::Copy(_)
+        | Command::Upsert(_)
+        | Command::Update(_)
+        | Command::Compact(_)
+        | Command::Sync(_)
+        | Command::Tpch(_) => address_space::check(JobSize::Writes),
         Command::Proxy(_)
         | Command::Files(_)
         | Command::Bench { .. }

@@ -70,6 +70,7 @@ fn places_of(command: &Command) -> Option<(&StoreArgs, DurabilityLevel, JobPlace
             let places = args.keys.iter().fold(places, |places, keys| places.reads(keys));
             (&args.store, args.durability.durability, places)
         }
+        Command::Update(args) => (&args.store, args.durability.durability, places.changes_table(&args.table)),
         Command::Alter(args) => (&args.store, args.durability.durability, places.changes_table(&args.table)),
         Command::Compact(args) => (&args.store, args.durability.durability, places.changes_table(&args.table)),
         Command::Vacuum(args) => (&args.store, args.durability.durability, places.changes_table(&args.table)),

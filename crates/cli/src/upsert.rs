@@ -1,9 +1,11 @@
-//! `lakerace upsert` and `lakerace delete`.
+//! `lakerace upsert`, `lakerace update` and `lakerace delete`.
 
-use lakerace::{ChangeOutcome, DeleteOptions, ReadOptions, Result, RowOptions, StorageOptions, UpsertOptions};
+use lakerace::{
+    ChangeOutcome, DeleteOptions, ReadOptions, Result, RowOptions, StorageOptions, UpdateOptions, UpsertOptions,
+};
 use serde_json::{Value, json};
 
-use crate::args::{DeleteArgs, UpsertArgs};
+use crate::args::{DeleteArgs, UpdateArgs, UpsertArgs};
 use crate::copy::evolve;
 use crate::maintain;
 use crate::session::{Session, csv_options, excel_options, read_options, sources, storage_options};
@@ -55,6 +57,21 @@ fn explain(table: &str, source: &str, options: &UpsertOptions, session: &Session
         return session.done("", 0, json!({ "explain": plan }));
     }
     stdout::line(plan.to_string().trim_end())
+}
+
+pub(crate) fn update(args: &UpdateArgs, session: &Session) -> Result<()> {
+    let (storage, table, job) = (storage_options(&args.store), args.table.as_str(), &session.job);
+    let (assignments, filter) = args.statement()?;
+    let options = UpdateOptions { enables_vectors: args.enable_deletion_vectors, memory_bytes: args.memory_limit };
+    let progress = session.progress();
+    if args.dry_run {
+        let planned = lakerace::plan_update(table, assignments, filter.as_deref(), &options, &storage, job)?;
+        drop(progress);
+        return session.done_dry(&planned);
+    }
+    let changed = lakerace::update(table, assignments, filter.as_deref(), &options, &storage, job)?;
+    drop(progress);
+    session.done("updated", changed.written.rows, report(&changed))
 }
 
 pub(crate) fn delete(args: &DeleteArgs, session: &Session) -> Result<()> {

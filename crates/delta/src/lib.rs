@@ -14,6 +14,7 @@ mod alter;
 mod changes;
 mod commit;
 mod condition_parser;
+mod condition_probe;
 mod constraint;
 mod delete;
 mod deletion_vector;
@@ -23,12 +24,15 @@ mod kernel;
 mod key;
 mod log;
 mod maintain;
+mod new_values;
 mod paths;
 mod probe;
 mod properties;
 mod protocol;
 mod rewrite;
 mod row_ids;
+mod row_reader;
+mod row_writer;
 mod rows;
 mod snapshot;
 mod source;
@@ -37,6 +41,7 @@ mod table;
 mod table_folders;
 mod table_format;
 mod table_scan;
+mod update;
 mod upsert;
 mod verify;
 mod version_spec;
@@ -46,7 +51,7 @@ pub use alter::{AlterOptions, Altered, alter, alter_announced};
 pub use changes::{CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFeed, ChangeOrigin, change_ranges, changes};
 pub use commit::CommitFence;
 pub use condition_parser::ConditionParser;
-pub use delete::{DeleteOptions, DeletePlan, delete, delete_with, plan_delete};
+pub use delete::{AffectedRows, DeleteOptions, delete, delete_with, plan_delete};
 pub use deletion_vector::commit::ChangeOutcome;
 pub use lakerace_io::WriteMode;
 pub use log::entry::entry_digest;
@@ -54,6 +59,7 @@ pub use maintain::{
     CompactOptions, CompactPlan, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact,
     compact_after_write, history, plan_compact, restore, vacuum,
 };
+pub use new_values::ColumnAssignment;
 pub use paths::LOG;
 pub use row_ids::{FILE_COLUMN, POSITION_COLUMN, RowStatement, RowStatementKind, commit_rows};
 pub use snapshot::{KEY_PROPERTY, Snapshot};
@@ -63,6 +69,7 @@ pub use table::Table;
 pub use table_folders::{check_outside_tables, is_local_table, is_table, table_above, tables_in};
 pub use table_format::DELTA;
 pub use table_scan::{ScanFile, ScannedVersion, TableScan, TableTask, read_table_task};
+pub use update::{UpdateOptions, UpdateStatement, plan_update, update};
 pub use upsert::row_mapping::check_declared_key;
 pub use upsert::{
     MergeOperator, OnDuplicate, PartKeys, PlannedFile, SourceRows, UpsertOptions, UpsertPart, UpsertPlan,

@@ -72,7 +72,7 @@ use self::row_mapping::{RowMapping, memory_bytes};
 use self::sorted_chunk::SortedChunk;
 use self::source::counted;
 use crate::commit::{CommitFence, PendingCommit, WriteBase, latest};
-use crate::delete::DeletePlan;
+use crate::delete::AffectedRows;
 use crate::deletion_vector;
 use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, RowDependency, change};
 use crate::snapshot::Snapshot;
@@ -153,7 +153,7 @@ pub fn delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &UpsertO
 }
 
 /// Finds the rows that [`delete_keys`] would delete, and writes nothing.
-pub fn plan_delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<DeletePlan> {
+pub fn plan_delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<AffectedRows> {
     let named = |error: Error| error.at(table.location());
     let snapshot = table.snapshot(None)?;
     let rows = rows.into();
@@ -166,7 +166,7 @@ pub fn plan_delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &Up
     let mut commit = attempt.commit(windows.keys_alone())?;
     commit.write_state().map_err(named)?;
     let (files, rows) = commit.action().rehearse(&snapshot)?;
-    Ok(DeletePlan { version: snapshot.version(), rows, files })
+    Ok(AffectedRows { version: snapshot.version(), rows, files })
 }
 
 /// The kind of an upsert: the fate of the source's rows.

@@ -20,6 +20,7 @@ pub(crate) mod planned_schema;
 pub(crate) mod published;
 mod replace;
 mod replace_where;
+mod sorted_files;
 mod split;
 mod statistics;
 mod strict;
@@ -49,6 +50,7 @@ pub use self::planned_schema::{PlannedSchema, SchemaReplacement};
 pub(crate) use self::published::{AddedFile, PublishedFiles};
 pub use self::replace::Replaced;
 pub use self::replace_where::{ReplaceCondition, check_replaced};
+pub(crate) use self::sorted_files::SortedFiles;
 pub(crate) use self::split::{other_rows, write_split};
 pub(crate) use self::statistics::log_text;
 pub use self::truncate::truncate;
@@ -58,7 +60,6 @@ use crate::protocol::{VECTORS_ON_DEMAND, check_defaults};
 use crate::snapshot::{KEY_PROPERTY, Snapshot, key_names};
 use crate::table::Table;
 
-use self::by_key::{ByKey, InOrder};
 use self::foreign_files::check_folder;
 use self::memory::limited;
 use self::new_table::check_new_table;
@@ -112,9 +113,7 @@ pub struct DeltaSink {
 
 /// The content of a commit.
 struct CommitPart {
-    files: DataFiles,
-    /// The files by key, where the table has a key.
-    by_key: Option<ByKey>,
+    files: SortedFiles,
     commit: PendingCommit<WriteAction>,
     /// Columns of a new table that are nullable though the batches' are not.
     made_nullable: Vec<String>,
@@ -268,19 +267,19 @@ impl CommitPart {
         let commit = PendingCommit::new(table.clone(), base, action).map_err(named)?.evolving(evolved);
         let state = commit.write_state().map_err(named)?;
         let targets = commit.targets(&state).map_err(named)?;
-        let by_key = ByKey::new(schema, &key, table.job().options().threads, write.options.memory_bytes);
-        let options = limited(&write.options, schema.fields().len(), by_key.is_some()).map_err(named)?;
-        let files = DataFiles::new(table, schema, &targets, state, &options).map_err(named)?;
-        let files = files.checked_by(commit.row_checks(schema, &targets).map_err(named)?);
+        let new_files = |is_sorted: bool| -> Result<DataFiles> {
+            let options = limited(&write.options, schema.fields().len(), is_sorted)?;
+            let files = DataFiles::new(table, schema, &targets, state, &options)?;
+            Ok(files.checked_by(commit.row_checks(schema, &targets)?))
+        };
+        let (threads, memory_bytes) = (table.job().options().threads, write.options.memory_bytes);
+        let files = SortedFiles::new(schema, &key, threads, memory_bytes, new_files).map_err(named)?;
         let key = if is_there { key } else { Vec::new() };
-        Ok(Self { files, by_key, commit, made_nullable, only_adds, key })
+        Ok(Self { files, commit, made_nullable, only_adds, key })
     }
 
     fn end(self, load: Option<LoadRows>) -> Result<Written> {
-        let Self { mut files, by_key, mut commit, made_nullable, .. } = self;
-        if let Some(by_key) = by_key {
-            by_key.finish(&mut |next| files.take_in(next))?;
-        }
+        let Self { files, mut commit, made_nullable, .. } = self;
         let mut published = files.publish()?;
         commit.action().check_files(published.files())?;
         commit.counts(load);
@@ -352,11 +351,7 @@ impl Sink for DeltaSink {
             none => none.insert(CommitPart::begin(&self.table, &self.schema, &self.write)?),
         };
         self.uncommitted += batch.num_rows() as u64;
-        let CommitPart { files, by_key, .. } = part;
-        match by_key {
-            Some(by_key) => by_key.write(&batch, &mut |next| files.take_in(next)),
-            None => files.write(&batch),
-        }
+        part.files.write(&batch)
     }
 
     fn checkpoint(&mut self) -> Result<()> {
@@ -388,15 +383,6 @@ impl Sink for DeltaSink {
         let written = part.end(load.clone())?;
         self.note(written, load.as_ref());
         Ok(self.written)
-    }
-}
-
-impl DataFiles {
-    fn take_in(&mut self, next: InOrder) -> Result<()> {
-        match next {
-            InOrder::Rows(batch) => self.write(&batch),
-            InOrder::RunEnds => self.end_all(),
-        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! `TIME '…'`. Names such as `user` and `current_date` are columns, not functions. `"any name"` or `` `any name` `` is a
 //! column, as is `a.b` for a struct's field. [`lakerace_format::predicate`] describes the meaning of the operators.
 
+mod assignment_text;
 mod column_text;
 mod constraint_text;
 mod functions;
@@ -29,10 +30,11 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
+pub use assignment_text::{parse_assignment, parse_new_value};
 pub(crate) use column_text::{advice_on_name, has_alias, parse_column};
 pub(crate) use constraint_text::parse_constraint;
 pub(crate) use order_text::parse_order;
-pub use parameters::{FilterParameter, with_parameters};
+pub use parameters::{FilterParameter, with_parameters, with_parameters_in};
 pub(crate) use run_time::RunTime;
 
 /// The kind of text that a filter is, in errors.
@@ -271,7 +273,10 @@ fn convert(sql: Sql, depth: ExprDepth<'_>) -> Result<Expr> {
         Sql::Value(value) if parameters::is_place(&value.value) => {
             let error = Error::usage("a placeholder has no value").at(position(at));
             Err(error
-                .advice(format!("give the value of each ? of {WHERE} in order with {PARAM}; other options take no ?")))
+                .advice(format!(
+                "give the value of each ? of {WHERE} in order with {PARAM}; other options take no ?, except for the values of an \
+                 update"
+            )))
         }
         Sql::Value(value) => literal(value.value, at).map(Expr::Literal),
         Sql::TypedString(typed) => typed_literal(&typed.data_type, typed.value.value, at).map(Expr::Literal),

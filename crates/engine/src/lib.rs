@@ -58,6 +58,7 @@ mod sync;
 mod table_scan;
 mod target;
 mod tpch;
+mod update;
 mod upsert;
 
 pub use check::check;
@@ -73,15 +74,17 @@ pub use distributed::{
 pub use dry_run::DryRun;
 pub use explain::{Alternative, Explain};
 pub use files_store::open_files;
-pub use filter::{FilterParameter, parse_filter, with_parameters};
+pub use filter::{
+    FilterParameter, parse_assignment, parse_filter, parse_new_value, with_parameters, with_parameters_in,
+};
 pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
-    AlterOptions, Altered, AppTransaction, ChangeOutcome, Compacted, DeleteOptions, Evolve, FilesCommit, Finding,
-    HistoryEntry, MergeOperator, NonAppend, OnDuplicate, PartKeys, PendingFile, PlannedSchema, ReplaceCondition,
-    Replaced, Restored, RowStatement, RowStatementKind, ScanFile, ScannedVersion, SchemaReplacement, SourceRows,
-    StreamBatch, StreamOptions, StreamPosition, StreamStart, TableFileWriter, TableScan, TableTask,
-    UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified, VerifyOptions,
-    check_outside_tables,
+    AlterOptions, Altered, AppTransaction, ChangeOutcome, ColumnAssignment, Compacted, DeleteOptions, Evolve,
+    FilesCommit, Finding, HistoryEntry, MergeOperator, NonAppend, OnDuplicate, PartKeys, PendingFile, PlannedSchema,
+    ReplaceCondition, Replaced, Restored, RowStatement, RowStatementKind, ScanFile, ScannedVersion, SchemaReplacement,
+    SourceRows, StreamBatch, StreamOptions, StreamPosition, StreamStart, TableFileWriter, TableScan, TableTask,
+    UpdateOptions, UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified,
+    VerifyOptions, check_outside_tables,
 };
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::schema_text::{parse_type, print_type};
@@ -116,6 +119,7 @@ pub use tpch::{
     AppliedStream, AppliedTable, ApplyOptions, GeneratedTable, Generation, StreamOutcome, TableProgress, TpchFormat,
     TpchOptions, TpchTarget, apply as apply_refresh,
 };
+pub use update::{plan_update, update};
 pub use upsert::{
     UpsertOptions, delete, delete_keys, delete_keys_rows, explain_upsert, explain_upsert_rows, plan_delete,
     plan_delete_keys, plan_delete_keys_rows, plan_upsert, plan_upsert_rows, read_for_table, upsert, upsert_and_compact,

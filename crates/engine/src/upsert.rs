@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
-    AppTransaction, ChangeOutcome, CommitFence, Compacted, DeleteOptions, DeletePlan, DeltaSink, KEY_PROPERTY,
+    AffectedRows, AppTransaction, ChangeOutcome, CommitFence, Compacted, DeleteOptions, DeltaSink, KEY_PROPERTY,
     SourceRows, Table, TableWrite, UpsertPlan, WriteMode, check_declared_key, check_existing, has_transaction,
 };
 use lakerace_io::option::{EXPLAIN, KEY};
@@ -241,7 +241,7 @@ pub fn plan_delete_keys_rows(table: &str, rows: SourceRows, options: &UpsertOpti
     Ok(planned_delete(&table, plan))
 }
 
-fn planned_delete(table: &Table, plan: DeletePlan) -> DryRun {
+fn planned_delete(table: &Table, plan: AffectedRows) -> DryRun {
     let place = table.location();
     let would = match plan.rows {
         0 => format!("would change nothing: no row of {place} is to be deleted"),

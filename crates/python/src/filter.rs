@@ -15,6 +15,20 @@ pub(crate) fn with_parameters(py: Python<'_>, r#where: String, params: Vec<(Stri
         .map_err(|error| raised(py, &error))
 }
 
+/// The texts of a statement with parameters in the places of `?`, in the order of the texts.
+#[pyfunction]
+#[pyo3(name = "with_parameters_in")]
+pub(crate) fn with_parameters_in(
+    py: Python<'_>,
+    texts: Vec<String>,
+    params: Vec<(String, String)>,
+) -> PyResult<Vec<String>> {
+    let parameters = params.into_iter().map(parameter).collect::<lakerace::Result<Vec<_>>>();
+    parameters
+        .and_then(|parameters| lakerace::with_parameters_in(&texts, &parameters))
+        .map_err(|error| raised(py, &error))
+}
+
 fn parameter((kind, text): (String, String)) -> lakerace::Result<FilterParameter> {
     Ok(match kind.as_str() {
         "null" => FilterParameter::Null,

@@ -175,9 +175,9 @@ pub(crate) fn plan_sync(
     DryReport::tell(py, planned, &clock, &job)
 }
 
-/// The outcome and the cost of an upsert or a delete.
+/// The outcome and the cost of an upsert, an update or a delete.
 #[derive(Serialize)]
-struct ChangeReport {
+pub(crate) struct ChangeReport {
     #[serde(flatten)]
     report: lakerace::Report,
     version: Option<u64>,
@@ -194,7 +194,7 @@ struct ChangeReport {
 }
 
 impl ChangeReport {
-    fn new(changed: &lakerace::ChangeOutcome, report: lakerace::Report, job: &Job) -> Self {
+    pub(crate) fn new(changed: &lakerace::ChangeOutcome, report: lakerace::Report, job: &Job) -> Self {
         Self {
             io: job.file_io(),
             report,

@@ -21,6 +21,7 @@ mod scan;
 mod sql;
 mod stream;
 mod tpch;
+mod update;
 mod warnings;
 
 use std::ffi::OsString;
@@ -76,10 +77,12 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rows::rows, module)?)?;
     module.add_function(wrap_pyfunction!(definitions::option_definitions, module)?)?;
     module.add_function(wrap_pyfunction!(filter::with_parameters, module)?)?;
+    module.add_function(wrap_pyfunction!(filter::with_parameters_in, module)?)?;
     module.add_function(wrap_pyfunction!(diff::compare, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::plan_copy, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::plan_sync, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::plan_upsert, module)?)?;
+    module.add_function(wrap_pyfunction!(update::plan_update, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::plan_delete, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::plan_delete_keys, module)?)?;
     module.add_function(wrap_pyfunction!(maintain::plan_compact, module)?)?;
@@ -87,6 +90,7 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(jobs::sync, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::upsert, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::explain_upsert, module)?)?;
+    module.add_function(wrap_pyfunction!(update::update, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::delete, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::delete_keys, module)?)?;
     module.add_function(wrap_pyfunction!(maintain::compact, module)?)?;

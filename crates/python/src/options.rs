@@ -5,8 +5,8 @@ use lakerace::{
     BatchRows, ColumnItem, ColumnUnion, CompactOptions, Compression, CopyOptions, CsvOptions, DeleteOptions,
     DiffOptions, Error, Evolve, ExcelOptions, Job, JobOptions, JobPlaces, LoadOptions, MergeOperator, MinSeekSize,
     OnBadRow, OnDuplicate, OrcOptions, PARQUET, ParquetOptions, RangeOptions, ReadOptions, Result, RowOptions, Since,
-    StorageOptions, SyncOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions,
-    VerifyOptions, WriteMode, WriteOptions, parse_bytes, parse_duration,
+    StorageOptions, SyncOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpdateOptions, UpsertOptions,
+    VacuumOptions, VerifyOptions, WriteMode, WriteOptions, parse_bytes, parse_duration,
 };
 use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
@@ -419,6 +419,14 @@ impl<'py> Keywords<'py> {
     /// A delete by a condition.
     pub(crate) fn delete(&self) -> PyResult<DeleteOptions> {
         Ok(DeleteOptions { enables_vectors: self.get("enable_deletion_vectors")?.unwrap_or_default() })
+    }
+
+    /// An update.
+    pub(crate) fn update(&self) -> PyResult<UpdateOptions> {
+        Ok(UpdateOptions {
+            enables_vectors: self.get("enable_deletion_vectors")?.unwrap_or_default(),
+            memory_bytes: self.positive_bytes("memory_limit")?,
+        })
     }
 
     /// Merge operators by column.

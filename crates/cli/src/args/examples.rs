@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Commands by their names below `lakerace`, with lines that a shell takes.
-const EXAMPLES: [(&str, &[&str]); 21] = [
+const EXAMPLES: [(&str, &[&str]); 22] = [
     (
         "copy",
         &[
@@ -41,6 +41,13 @@ const EXAMPLES: [(&str, &[&str]); 21] = [
         &[
             "lakerace upsert lake/orders changes.csv --key order_id",
             "lakerace upsert delta:lake/prices changes.csv --key order_id",
+        ],
+    ),
+    (
+        "update",
+        &[
+            "lakerace update lake/orders --set \"price = price * 1.1\" --where \"day >= '2026-01-01'\"",
+            "lakerace update lake/orders --set \"price = ?\" --param 99.5 --where \"order_id = ?\" --param 7 --dry-run",
         ],
     ),
     ("delete", &["lakerace delete lake/orders --where \"price < 0\""]),

@@ -37,7 +37,7 @@ fn flag(definition: &OptionDefinition) -> Option<String> {
 #[test]
 fn the_command_has_the_options_that_are_defined() {
     let commands = commands();
-    assert_eq!(commands.len(), 29);
+    assert_eq!(commands.len(), 30);
     let found = commands.iter().flat_map(|(job, args)| {
         args.iter().map(move |arg| (job.clone(), arg.get_long().unwrap_or_default().to_owned()))
     });

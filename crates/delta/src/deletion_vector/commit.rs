@@ -183,12 +183,23 @@ impl RemovalCommit {
         self.changed.probed += found.iter().flatten().count() as u64;
         let mut found: Vec<RoaringTreemap> = found.into_iter().map(Option::unwrap_or_default).collect();
         if self.depends != RowDependency::Nothing {
-            let hidden = deletion_vector::treemaps(snapshot.table(), &new).map_err(|error| snapshot.broken(error))?;
-            found.iter_mut().zip(hidden).for_each(|(found, hidden)| *found -= hidden.unwrap_or_default());
+            let numbers: Vec<usize> = (0..new.len()).filter(|number| !found[*number].is_empty()).collect();
+            let touched: Vec<&TableFile> = numbers.iter().map(|number| new[*number]).collect();
+            let hidden =
+                deletion_vector::treemaps(snapshot.table(), &touched).map_err(|error| snapshot.broken(error))?;
+            numbers.into_iter().zip(hidden).for_each(|(number, hidden)| found[number] -= hidden.unwrap_or_default());
         }
         let any = found.iter().any(|rows| !rows.is_empty());
         self.found.extend(new.into_iter().map(|file| file.path.clone()).zip(found));
         Ok(any)
+    }
+
+    /// Searches the version that the commit starts from, and returns the rows that were found, by file. If anything depends on
+    /// them, they are visible ones.
+    pub fn search<'a>(&mut self, snapshot: &'a Snapshot) -> Result<Vec<(&'a TableFile, RoaringTreemap)>> {
+        self.look(snapshot)?;
+        let rows = |file: &'a TableFile| Some((file, self.found.get(&file.path)?.clone()));
+        Ok(self.touched(snapshot)?.into_iter().filter_map(rows).collect())
     }
 
     /// Searches a version without writing: returns the files that would lose rows, and the rows.

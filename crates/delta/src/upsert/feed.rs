@@ -72,6 +72,12 @@ impl ChangeFiles {
         self.write(RowChange::Insert, &filter_record_batch(new, &is_new).map_err(unfit)?)
     }
 
+    /// Takes rows in their old and in their new state.
+    pub fn updated(&mut self, old: &RecordBatch, new: &RecordBatch) -> Result<()> {
+        self.write(RowChange::Before, old)?;
+        self.write(RowChange::After, new)
+    }
+
     /// Takes deleted rows that nothing replaces.
     pub fn deleted(&mut self, rows: &RecordBatch) -> Result<()> {
         self.write(RowChange::Delete, rows)

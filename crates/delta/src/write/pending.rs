@@ -12,13 +12,13 @@ use lakerace_format::{WriteOptions, Written};
 use lakerace_io::{Error, Result, WriteMode};
 use serde::{Deserialize, Serialize};
 
-use super::by_key::ByKey;
 use super::files::DataFiles;
 use super::memory::limited;
 use super::planned_schema::PlannedSchema;
 use super::published::{AddedFile, PublishedFiles};
 use super::replace::{Replaced, ReplacedPartitions};
 use super::replace_where::ReplacedWhere;
+use super::sorted_files::SortedFiles;
 use crate::commit::{CommitAction, LoadRows, PendingCommit, WriteBase};
 use crate::protocol::check_defaults;
 use crate::snapshot::Snapshot;
@@ -80,9 +80,7 @@ impl PendingFile {
 /// Writes files for a version of a table that exists. If it is dropped before [`Self::finish`], all of them are
 /// removed.
 pub struct TableFileWriter {
-    files: DataFiles,
-    /// The files by key, where the table has a key.
-    by_key: Option<ByKey>,
+    files: SortedFiles,
 }
 
 impl TableFileWriter {
@@ -95,29 +93,24 @@ impl TableFileWriter {
         let commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(base.clone())), WriteMode::Append)?;
         let state = commit.write_state().map_err(named)?;
         let targets = commit.targets(&state).map_err(named)?;
-        let by_key = ByKey::new(schema, &key, table.job().options().threads, options.memory_bytes);
-        let options = limited(options, schema.fields().len(), by_key.is_some()).map_err(named)?;
-        let files = DataFiles::new(table, schema, &targets, state, &options).map_err(named)?;
-        let files = files.checked_by(commit.row_checks(schema, &targets).map_err(named)?);
-        Ok(Self { files, by_key })
+        let new_files = |is_sorted: bool| -> Result<DataFiles> {
+            let options = limited(options, schema.fields().len(), is_sorted)?;
+            let files = DataFiles::new(table, schema, &targets, state, &options)?;
+            Ok(files.checked_by(commit.row_checks(schema, &targets)?))
+        };
+        let threads = table.job().options().threads;
+        let files = SortedFiles::new(schema, &key, threads, options.memory_bytes, new_files).map_err(named)?;
+        Ok(Self { files })
     }
 
     /// Writes a batch.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let Self { files, by_key } = self;
-        match by_key {
-            Some(by_key) => by_key.write(batch, &mut |next| files.take_in(next)),
-            None => files.write(batch),
-        }
+        self.files.write(batch)
     }
 
     /// Ends the files, which [`commit_files`] makes the table's, or [`discard_files`] removes.
     pub fn finish(self) -> Result<Vec<PendingFile>> {
-        let Self { mut files, by_key } = self;
-        if let Some(by_key) = by_key {
-            by_key.finish(&mut |next| files.take_in(next))?;
-        }
-        hand_over(files.publish()?)
+        hand_over(self.files.publish()?)
     }
 }
 

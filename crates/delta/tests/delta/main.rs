@@ -26,6 +26,7 @@ mod protocol;
 mod restore;
 mod rewrite;
 mod short_answers;
+mod update;
 mod upsert;
 mod upsert_parts;
 mod upsert_runs;

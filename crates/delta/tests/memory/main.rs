@@ -15,6 +15,7 @@ use lakerace_format::{Batches, WriteOptions};
 use lakerace_io::internals::find_page_cache_slow;
 use lakerace_io::{ErrorKind, Job, JobOptions, Location, StorageOptions};
 
+mod changes;
 mod jobs;
 mod large_rows;
 mod loads;

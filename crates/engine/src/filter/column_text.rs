@@ -82,7 +82,7 @@ fn is_as(token: &Token) -> bool {
 }
 
 /// The first characters of a text.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     let mut chars = text.chars();
     let shown: String = chars.by_ref().take(SHOWN_CHARACTERS).collect();
     if chars.next().is_some() { shown + "…" } else { shown }

@@ -9,6 +9,9 @@ use sqlparser::tokenizer::Token;
 
 use super::{FILTER, example, tokens_of};
 
+/// The kind of text that has assignments and a condition, in errors.
+const STATEMENT: &str = "statement";
+
 /// A value for a place in a filter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FilterParameter {
@@ -84,33 +87,64 @@ fn not_finite(text: &str) -> Option<&'static str> {
 /// # Errors
 /// `Usage` where the filter has another number of places than there are parameters, and where it is no SQL.
 pub fn with_parameters(text: &str, parameters: &[FilterParameter]) -> Result<String> {
-    let named = |error: Error| error.at(FILTER);
-    let tokens = tokens_of(text, FILTER, &example()).map_err(named)?;
+    let filled = filled(&[text], parameters).map_err(|error| error.at(FILTER))?;
+    Ok(filled.concat())
+}
+
+/// The texts of a statement with its parameters in the places of `?`, in the order of the texts.
+///
+/// ```
+/// # fn main() -> lakerace::Result<()> {
+/// use lakerace::{FilterParameter, with_parameters_in};
+/// let values = [FilterParameter::Number("2".to_owned()), FilterParameter::Text("a".to_owned())];
+/// assert_eq!(with_parameters_in(&["price * ?", "name = ?"], &values)?, ["price * 2", "name = 'a'"]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// As those of [`with_parameters`].
+pub fn with_parameters_in(texts: &[impl AsRef<str>], parameters: &[FilterParameter]) -> Result<Vec<String>> {
+    let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+    filled(&texts, parameters).map_err(|error| error.at(STATEMENT))
+}
+
+fn filled(texts: &[&str], parameters: &[FilterParameter]) -> Result<Vec<String>> {
+    let places = texts.iter().map(|text| places_in(text)).collect::<Result<Vec<_>>>()?;
+    let count = places.iter().map(Vec::len).sum();
+    if count != parameters.len() {
+        return Err(wrong_number(count, parameters.len()));
+    }
+    let constants = parameters.iter().map(FilterParameter::constant).collect::<Result<Vec<_>>>()?;
+    let mut constants = constants.iter();
+    let fill = |(text, places): (&&str, &Vec<(u64, u64)>)| {
+        let (mut whole, mut line, mut column) = (String::with_capacity(text.len()), 1, 1);
+        for c in text.chars() {
+            match places.contains(&(line, column)) {
+                true => whole.push_str(constants.next().map_or("", String::as_str)),
+                false => whole.push(c),
+            }
+            (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
+        }
+        whole
+    };
+    Ok(texts.iter().zip(&places).map(fill).collect())
+}
+
+/// The lines and columns of the placeholders in a text.
+fn places_in(text: &str) -> Result<Vec<(u64, u64)>> {
     let mut places = Vec::new();
-    for token in &tokens {
+    for token in &tokens_of(text, FILTER, &example())? {
         match &token.token {
             Token::Placeholder(name) if name == "?" => places.push((token.span.start.line, token.span.start.column)),
             Token::Placeholder(name) => {
                 let error = Error::unsupported(format!("the placeholder {name} in a filter"));
-                return Err(named(error.advice("write placeholders as ?, in the order of their values")));
+                return Err(error.advice("write placeholders as ?, in the order of their values"));
             }
             _ => {}
         }
     }
-    if places.len() != parameters.len() {
-        return Err(named(wrong_number(places.len(), parameters.len())));
-    }
-    let constants = parameters.iter().map(FilterParameter::constant).collect::<Result<Vec<_>>>().map_err(named)?;
-    let mut constants = constants.iter();
-    let (mut whole, mut line, mut column) = (String::with_capacity(text.len()), 1, 1);
-    for c in text.chars() {
-        match places.contains(&(line, column)) {
-            true => whole.push_str(constants.next().map_or("", String::as_str)),
-            false => whole.push(c),
-        }
-        (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
-    }
-    Ok(whole)
+    Ok(places)
 }
 
 /// The error for values of another number than that of the placeholders.

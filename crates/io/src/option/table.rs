@@ -4,14 +4,14 @@ use super::ValueKind::{Bytes, Choice, Flag, Names, Number, Off, Pairs, Text, Tim
 use super::{OptionDefinition, SparkName};
 
 /// All commands, each of which opens a store.
-const EVERY_JOB: &str = "copy scan sql diff upsert delete alter compact vacuum verify history restore changes sync schema check tpch demo files-put \
+const EVERY_JOB: &str = "copy scan sql diff upsert update delete alter compact vacuum verify history restore changes sync schema check tpch demo files-put \
                          files-get files-ls files-rm files-mv files-import files-export files-stat files-verify files-compact files-mount";
 /// Commands that read a location.
 const READ: &str = "copy scan diff upsert";
 /// Commands that read texts.
 const READ_TEXT: &str = "copy scan diff upsert delete schema";
 /// Commands that write.
-const WRITE: &str = "copy scan sql diff upsert delete alter compact vacuum restore changes sync tpch files-put files-get files-ls files-rm \
+const WRITE: &str = "copy scan sql diff upsert update delete alter compact vacuum restore changes sync tpch files-put files-get files-ls files-rm \
                      files-mv files-import files-export files-stat files-verify files-compact files-mount";
 /// Commands of small files.
 const FILES: &str = "files-put files-get files-ls files-rm files-mv files-import files-export files-stat files-verify files-compact \
@@ -73,9 +73,9 @@ options! {
     /// Columns to be read.
     COLUMNS = new("columns", Names, READ).spark_option("columns");
     /// A condition on rows.
-    WHERE = new("where", Text, "copy scan diff upsert delete compact").spark_option("where");
+    WHERE = new("where", Text, "copy scan diff upsert update delete compact").spark_option("where");
     /// A value for a place in the condition.
-    PARAM = new("param", Text, "copy scan diff upsert delete compact").keyword("params");
+    PARAM = new("param", Text, "copy scan diff upsert update delete compact").keyword("params");
     /// The order of the rows.
     ORDER_BY = new("order_by", Text, "copy scan");
     /// The maximum number of rows.
@@ -170,7 +170,7 @@ options! {
     /// Bytes of each file of a folder.
     FILE_BYTES = new("file_bytes", Bytes, "copy tpch").spark_option("file_bytes");
     /// Bytes of memory.
-    MEMORY_LIMIT = new("memory_limit", Bytes, "copy scan diff sql upsert delete compact verify tpch");
+    MEMORY_LIMIT = new("memory_limit", Bytes, "copy scan diff sql upsert update delete compact verify tpch");
     /// Durability of written files.
     DURABILITY = new("durability", Choice, WRITE).spark_option("durability");
 
@@ -192,8 +192,10 @@ options! {
     MERGE = new("merge", Pairs, "upsert");
     /// Only insert rows with new keys.
     INSERT_ONLY = new("insert_only", Flag, "upsert");
+    /// A column of a table, and the value that it gets.
+    ASSIGNMENT = new("assignment", Pairs, "update").flag("set").keyword("updates");
     /// Enable deletion vectors on a table.
-    ENABLE_DELETION_VECTORS = new("enable_deletion_vectors", Flag, "upsert delete");
+    ENABLE_DELETION_VECTORS = new("enable_deletion_vectors", Flag, "upsert update delete");
     /// Read files of other stores that a table's log names.
     ALLOW_FOREIGN_PATHS = new("allow_foreign_paths", Flag, EVERY_JOB).setting().spark_option("storage.allow_foreign_paths");
     /// A property to be set.
@@ -223,7 +225,7 @@ options! {
     /// The retention of removed files.
     RETAIN = new("retain", Time, "vacuum");
     /// Show the changes without making them.
-    DRY_RUN = new("dry_run", Flag, "copy upsert delete alter compact vacuum sync");
+    DRY_RUN = new("dry_run", Flag, "copy upsert update delete alter compact vacuum sync");
     /// Accept a retention below the table's own.
     ALLOW_SHORT_RETENTION = new("allow_short_retention", Flag, "vacuum");
     /// Read all values.

@@ -1,0 +1,73 @@
+//! New values of columns as SQL text: `price = price * 1.1`.
+
+use lakerace_delta::ColumnAssignment;
+use lakerace_format::Expr;
+use lakerace_io::option::ASSIGNMENT;
+use lakerace_io::{Error, Result};
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
+
+use super::column_text::shortened;
+use super::{RunTime, converted, parse_whole, with_deep_stack};
+
+/// The kind of text that an assignment is, in errors.
+const KIND: &str = "assignment";
+
+/// Parses a column and the value that it gets: `price = price * 1.1`.
+///
+/// # Errors
+/// `Usage` for a text that is none, `Unsupported` for a value that the language lacks.
+pub fn parse_assignment(text: &str) -> Result<ColumnAssignment> {
+    let (column, value) = with_deep_stack(text, |text| parse(text, RunTime::now())).map_err(|error| placed(error, text))?;
+    Ok(ColumnAssignment { column, value, text: quoted(text) })
+}
+
+/// Parses the value that a column of this name gets.
+///
+/// # Errors
+/// As those of [`parse_assignment`].
+pub fn parse_new_value(column: &str, value: &str) -> Result<ColumnAssignment> {
+    let text = format!("{column} = {value}");
+    let value = with_deep_stack(value, |value| parse_value(value, RunTime::now())).map_err(|error| placed(error, &text))?;
+    Ok(ColumnAssignment { column: column.to_owned(), value, text: quoted(&text) })
+}
+
+fn placed(error: Error, text: &str) -> Error {
+    error.at(quoted(text)).at(ASSIGNMENT)
+}
+
+/// A text as errors show it.
+fn quoted(text: &str) -> String {
+    format!("{:?}", shortened(text.trim()))
+}
+
+fn parse(text: &str, time: RunTime) -> Result<(String, Expr)> {
+    let (column, value) = parse_whole(text, KIND, &example(), |parser| {
+        let column = parse_name(parser)?;
+        parser.expect_token(&Token::Eq)?;
+        Ok((column, parser.parse_expr()?))
+    })?;
+    Ok((column, converted(value, time)?))
+}
+
+/// A column's name, or the path to a field of one.
+fn parse_name(parser: &mut Parser<'_>) -> Result<String, ParserError> {
+    let mut name = parser.parse_identifier()?.value;
+    while parser.consume_token(&Token::Period) {
+        name.push('.');
+        name.push_str(&parser.parse_identifier()?.value);
+    }
+    Ok(name)
+}
+
+fn parse_value(text: &str, time: RunTime) -> Result<Expr> {
+    let value = parse_whole(text, KIND, &example(), |parser| parser.parse_expr())?;
+    converted(value, time)
+}
+
+fn example() -> String {
+    format!("write a column and its value, as in {}", ASSIGNMENT.to("price = price * 1.1"))
+}
+
+#[cfg(test)]
+mod tests;
