@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         UsageError,
     )
+    from lakerace._merge import MergeBuilder, Merged
     from lakerace._scan import PUBLIC_SETTINGS, Explain, Scan
     from lakerace._sql import SqlExplain, SqlRows, sql
     from lakerace._sync import SyncResult, sync
@@ -73,6 +74,8 @@ __all__ = [
     "InternalError",
     "InvalidInputError",
     "LakeraceWarning",
+    "MergeBuilder",
+    "Merged",
     "NotFoundError",
     "Requests",
     "Restored",
@@ -121,6 +124,7 @@ _MODULES = {
         "UnsupportedError",
         "UsageError",
     ),
+    "_merge": ("MergeBuilder", "Merged"),
     "_scan": ("PUBLIC_SETTINGS", "Explain", "Scan"),
     "_sql": ("SqlExplain", "SqlRows", "sql"),
     "_sync": ("SyncResult", "sync"),

@@ -207,6 +207,20 @@ def delete(table: str, condition: str, options: Mapping[str, object]) -> dict[st
 def update(
     table: str, updates: Sequence[tuple[str, str]], condition: str | None, options: Mapping[str, object]
 ) -> dict[str, Any]: ...
+def merge(
+    table: str,
+    source: object,
+    join: tuple[list[str], str | None, str, str],
+    clauses: Sequence[tuple[str, str, str | None, list[tuple[str, str]], list[str]]],
+    options: Mapping[str, object],
+) -> dict[str, Any]: ...
+def plan_merge(
+    table: str,
+    source: object,
+    join: tuple[list[str], str | None, str, str],
+    clauses: Sequence[tuple[str, str, str | None, list[tuple[str, str]], list[str]]],
+    options: Mapping[str, object],
+) -> dict[str, Any]: ...
 def alter(table: str, changes: Mapping[str, object], options: Mapping[str, object]) -> dict[str, Any]: ...
 def diff(first: str, second: str, options: Mapping[str, object]) -> tuple[dict[str, Any], Stream]: ...
 def with_parameters(where: str, params: Sequence[tuple[str, str]]) -> str: ...

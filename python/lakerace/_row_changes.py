@@ -11,6 +11,7 @@ from lakerace._arguments import checked_methods
 from lakerace._errors import UsageError
 from lakerace._filter import with_parameters, with_parameters_in
 from lakerace._job import with_job
+from lakerace._merge import MergeBuilder
 from lakerace._sources import native_source
 from lakerace._table_results import Changed
 
@@ -91,6 +92,55 @@ class RowChanges:
         if dry_run:
             return planned_change(_lakerace.plan_update(self._location, pairs, condition, with_job(options)))
         return change(_lakerace.update(self._location, pairs, condition, with_job(options)))
+
+    def merge(
+        self,
+        source: RowSource,
+        on: str | Sequence[str] | None = None,
+        *,
+        predicate: str | None = None,
+        source_alias: str = "source",
+        target_alias: str = "target",
+        memory_limit: int | str | None = None,
+        threads: int | None = None,
+        io: FileIo | None = None,
+        durability: JobDurability | None = None,
+        enable_deletion_vectors: bool = False,
+    ) -> MergeBuilder:
+        """Starts a merge of a source into the table, whose clauses say what becomes of rows that match and of rows that do
+        not. Its :meth:`lakerace.MergeBuilder.execute` runs it, in one commit.
+
+        A row of the source and a row of the table match if the columns that they are joined by are equal. Null is equal to
+        nothing. Of the clauses for a row, the first one whose condition is true decides; without such a clause it stays unchanged. If
+        several rows of the source would change one row of the table, that is an error, unless all matched rows are deleted.
+
+        Args:
+            source: As for :meth:`upsert`.
+            on: The columns that both sides are joined by; the table's key by default.
+            predicate: The condition that they are joined by, as delta-rs takes it, in place of `on`: equalities such as
+                `"target.id = source.order_id and target.day = source.day"`.
+            source_alias: The name of the source in expressions.
+            target_alias: The name of the table in expressions.
+            memory_limit: Approximate bytes of memory for rows, keys and buffers; 1 GiB by default. The rest is written
+                to temporary files on the local disk (`TMPDIR`).
+            threads: Threads that decode, sort and encode; the number of cores by default.
+            io: How local files are written, as for :func:`lakerace.copy`.
+            durability: Durability of local files, as for :func:`lakerace.copy`.
+            enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
+
+        Examples:
+            >>> merge = lr.Table("lake/orders").merge("changes.csv", on="order_id")
+            >>> merge = merge.when_matched_update({"price": "source.price"}).when_not_matched_insert_all()
+            >>> merged = merge.execute()
+            >>> merged.updated, merged.inserted, merged.version
+            (1, 1, 2)
+        """
+        columns = [on] if isinstance(on, str) else list(on or ())
+        if not columns and predicate is None:
+            columns = self._key
+        options = {"memory_limit": memory_limit, "threads": threads, "io": io, **self._writing(durability)}
+        options |= {"enable_deletion_vectors": enable_deletion_vectors}
+        return MergeBuilder(self._location, source, (columns, predicate, target_alias, source_alias), options)
 
     def delete(
         self,

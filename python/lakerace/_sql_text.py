@@ -18,7 +18,7 @@ _QUERIES = "SELECT, FROM, WITH, VALUES, TABLE, SHOW, DESCRIBE or SUMMARIZE"
 
 _WRITE = "`lakerace copy` or lakerace.copy writes rows: those of a location, or of lakerace.sql"
 _UPDATE = "`lakerace update` or Table.update changes rows by a condition, and `lakerace upsert` or Table.upsert by key"
-_MERGE = "`lakerace upsert` or Table.upsert inserts and changes rows by key"
+_MERGE = "Table.merge, `lakerace upsert` or Table.upsert inserts and changes rows by key"
 _DELETE = "`lakerace delete` or Table.delete removes rows"
 _MAINTAIN = "`lakerace compact` and `lakerace vacuum`, or Table.compact and Table.vacuum, maintain a table"
 _SETTING = "threads, memory and the options of stores are set by the options of the call"

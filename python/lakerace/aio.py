@@ -25,6 +25,7 @@ from lakerace import _sql as _queries
 from lakerace import _table as _tables
 from lakerace import _tpch as _generating
 from lakerace._job import job_scope
+from lakerace._merge import MergeClauses, Merged
 from lakerace._scan import Explain
 from lakerace._scan import Scan as _Scan
 from lakerace._warnings import reported
@@ -36,9 +37,23 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from lakerace._api import Location
+    from lakerace._api import FileIo, JobDurability, Location, RowSource
 
-__all__ = ["Scan", "SqlRows", "Table", "check", "checksum", "copy", "diff", "scan", "schema", "sql", "sync", "tpch"]
+__all__ = [
+    "MergeBuilder",
+    "Scan",
+    "SqlRows",
+    "Table",
+    "check",
+    "checksum",
+    "copy",
+    "diff",
+    "scan",
+    "schema",
+    "sql",
+    "sync",
+    "tpch",
+]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -482,6 +497,28 @@ class _Method(Generic[_P, _T]):
         return _twin(functools.partial(self._method, table._table))
 
 
+class MergeBuilder(MergeClauses):
+    """A merge whose run is awaited: see :class:`lakerace.MergeBuilder`, which has the same clauses.
+
+    Examples:
+        >>> merge = lr.aio.Table("lake/orders").merge("changes.csv").when_matched_update_all()
+        >>> (await merge.execute()).updated
+        1
+    """
+
+    __slots__ = ()
+
+    async def execute(self, *, dry_run: bool = False) -> Merged:
+        """Runs the merge, as :meth:`lakerace.MergeBuilder.execute` does.
+
+        Examples:
+            >>> merge = lr.aio.Table("lake/orders").merge("changes.csv").when_not_matched_insert_all()
+            >>> (await merge.execute(dry_run=True)).inserted
+            1
+        """
+        return await _twin(self._run)(dry_run)
+
+
 class Table:
     """A Delta table whose jobs are awaited: see :class:`lakerace.Table`, which has the same arguments.
 
@@ -508,6 +545,41 @@ class Table:
 
     upsert = _Method(_tables.Table.upsert)
     update = _Method(_tables.Table.update)
+
+    def merge(
+        self,
+        source: RowSource,
+        on: str | Sequence[str] | None = None,
+        *,
+        predicate: str | None = None,
+        source_alias: str = "source",
+        target_alias: str = "target",
+        memory_limit: int | str | None = None,
+        threads: int | None = None,
+        io: FileIo | None = None,
+        durability: JobDurability | None = None,
+        enable_deletion_vectors: bool = False,
+    ) -> MergeBuilder:
+        """Starts a merge, as :meth:`lakerace.Table.merge` does. Its `execute` is awaited.
+
+        Examples:
+            >>> merge = lr.aio.Table("lake/orders").merge("changes.csv", on="order_id")
+            >>> (await merge.when_matched_delete().execute()).deleted
+            1
+        """
+        made = self._table.merge(
+            source,
+            on,
+            predicate=predicate,
+            source_alias=source_alias,
+            target_alias=target_alias,
+            memory_limit=memory_limit,
+            threads=threads,
+            io=io,
+            durability=durability,
+            enable_deletion_vectors=enable_deletion_vectors,
+        )
+        return MergeBuilder(made._location, made._source, made._join, made._options)
 
     delete = _Method(_tables.Table.delete)
     delete_keys = _Method(_tables.Table.delete_keys)

@@ -57,11 +57,13 @@ def test_tables(parquet: Path, tmp_path: Path) -> None:
         )
         assert (changed.rows, changed.rows_hidden) == (2, 1)
         assert (await table.update({"score": "1.5"}, where="id = 5000")).rows == 1
+        merge = table.merge([{"id": 5000, "name": "most", "score": None}]).when_matched_update({"name": "source.name"})
+        assert (await merge.execute(dry_run=True)).updated == (await merge.execute()).updated == 1
         assert (await table.delete("id < 500")).rows_hidden == 500
         scan = await table.scan(where="id = 5000")
         assert await scan.count() == 1
-        assert [version.version for version in await table.history()] == [3, 2, 1, 0]
-        assert (await table.schema())["version"] == 3
+        assert [version.version for version in await table.history()] == [4, 3, 2, 1, 0]
+        assert (await table.schema())["version"] == 4
         assert (await table.verify()).sound
 
     asyncio.run(work())
@@ -223,7 +225,7 @@ def test_a_timeout_is_one() -> None:
 
 
 def test_twins_have_the_signatures() -> None:
-    twins = set(lr.aio.__all__) - {"Scan", "SqlRows", "Table"}
+    twins = set(lr.aio.__all__) - {"MergeBuilder", "Scan", "SqlRows", "Table"}
     # Functions of this package that read or write; what is left out takes no time of a store.
     calls = {name for name in lr.__all__ if inspect.isfunction(getattr(lr, name))}
     assert calls - twins == LEFT_OUT

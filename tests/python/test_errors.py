@@ -56,6 +56,8 @@ def test_files_that_the_log_names_and_that_are_gone_are_damage(tmp_path: Path) -
     assert sorted(path.name for path in table.glob("**/*")) == before
     with pytest.raises(lr.CorruptDataError, match="version 1"):
         lr.Table(table).upsert(rows)
+    with pytest.raises(lr.CorruptDataError, match="version 1"):
+        lr.Table(table).merge(rows).when_matched_update({"text": "target.text || source.text"}).execute()
 
 
 def test_a_vector_that_is_gone_is_damage(tmp_path: Path) -> None:

@@ -51,6 +51,9 @@ CALLS: dict[str, Callable[[Path, int], object]] = {
     "copy": lambda at, size: lr.copy(at / "rows.parquet", f"delta:{at}/made", memory_limit=size),
     "upsert": lambda at, size: lr.Table(at / "table").upsert(at / "rows.parquet", memory_limit=size),
     "update": lambda at, size: lr.Table(at / "table").update({"text": "'x'"}, memory_limit=size),
+    "merge": lambda at, size: (
+        lr.Table(at / "table").merge(at / "rows.parquet", memory_limit=size).when_matched_update_all().execute()
+    ),
     "compact": lambda at, size: lr.Table(at / "table").compact(memory_limit=size),
     "verify": lambda at, size: lr.Table(at / "table").verify(memory_limit=size),
     "scan": lambda at, size: lr.scan(at / "rows.parquet", order_by="id", memory_limit=size).to_arrow(),

@@ -215,6 +215,7 @@ def test_a_local_table_with_foreign_paths_takes_the_settings_of_their_stores(pla
         lambda at, **options: lr.Table(at["table"], **options).compact(),
         lambda at, **options: lr.Table(at["table"], **options).upsert(pa.table({"id": [1], "price": [2.0]})),
         lambda at, **options: lr.Table(at["table"], **options).update({"price": "1"}),
+        lambda at, **options: lr.Table(at["table"], **options).merge([{"id": 1}], "id").when_matched_delete().execute(),
         lambda at, **options: lr.Table(at["table"], **options).scan(),
         lambda at, **options: lr.sync(at["table"], f"sqlite:{at['table']}.db#t", key="id", **options),
         lambda at, **options: lr.tpch(at["table"].parent / "tpch", sf=0.001, **options),

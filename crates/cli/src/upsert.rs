@@ -61,15 +61,15 @@ fn explain(table: &str, source: &str, options: &UpsertOptions, session: &Session
 
 pub(crate) fn update(args: &UpdateArgs, session: &Session) -> Result<()> {
     let (storage, table, job) = (storage_options(&args.store), args.table.as_str(), &session.job);
-    let (assignments, filter) = args.statement()?;
+    let texts = args.texts()?;
     let options = UpdateOptions { enables_vectors: args.enable_deletion_vectors, memory_bytes: args.memory_limit };
     let progress = session.progress();
     if args.dry_run {
-        let planned = lakerace::plan_update(table, assignments, filter.as_deref(), &options, &storage, job)?;
+        let planned = lakerace::plan_update(table, &texts, &options, &storage, job)?;
         drop(progress);
         return session.done_dry(&planned);
     }
-    let changed = lakerace::update(table, assignments, filter.as_deref(), &options, &storage, job)?;
+    let changed = lakerace::update(table, &texts, &options, &storage, job)?;
     drop(progress);
     session.done("updated", changed.written.rows, report(&changed))
 }

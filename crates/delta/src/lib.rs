@@ -24,6 +24,7 @@ mod kernel;
 mod key;
 mod log;
 mod maintain;
+mod merge;
 mod new_values;
 mod paths;
 mod probe;
@@ -59,6 +60,7 @@ pub use maintain::{
     CompactOptions, CompactPlan, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact,
     compact_after_write, history, plan_compact, restore, vacuum,
 };
+pub use merge::{MergeAction, MergeClause, MergeOptions, MergeOutcome, MergeStatement, merge, plan_merge};
 pub use new_values::ColumnAssignment;
 pub use paths::LOG;
 pub use row_ids::{FILE_COLUMN, POSITION_COLUMN, RowStatement, RowStatementKind, commit_rows};

@@ -15,6 +15,8 @@ use lakerace_format::{Expr, FieldPositions};
 use lakerace_io::option::WHERE;
 use lakerace_io::{Error, Result};
 
+use crate::protocol::check_defaults;
+use crate::snapshot::Snapshot;
 use crate::write::{BatchFit, TargetColumn};
 
 /// A new value of a column.
@@ -140,8 +142,17 @@ impl NewValues {
     }
 }
 
+/// Checks that new rows with these values leave out no column that has a default.
+///
+/// # Errors
+/// `Unsupported` if they do.
+pub(crate) fn check_assigned(assignments: &[ColumnAssignment], snapshot: &Snapshot) -> Result<()> {
+    let field = |assignment: &ColumnAssignment| snapshot.schema().field_with_name(&assignment.column).ok().cloned();
+    check_defaults(snapshot, &Schema::new(assignments.iter().filter_map(field).collect::<Vec<_>>()))
+}
+
 /// The columns of a table, all nullable.
-fn nullable(table: &Schema) -> SchemaRef {
+pub(crate) fn nullable(table: &Schema) -> SchemaRef {
     let fields = table.fields().iter().map(|field| Arc::new(field.as_ref().clone().with_nullable(true)));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }

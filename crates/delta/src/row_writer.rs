@@ -61,7 +61,7 @@ impl RowWriter {
         Ok(Self { target: WriterOutput::Files(Box::new(files)), changes })
     }
 
-    /// Returns true if [`Self::updated`] needs the rows as they were.
+    /// Returns true if [`Self::updated`] and [`Self::deleted`] need the rows as they were.
     pub fn needs_old_rows(&self) -> bool {
         self.changes.is_some()
     }
@@ -72,6 +72,22 @@ impl RowWriter {
             changes.updated(&before()?, after)?;
         }
         self.write(after)
+    }
+
+    /// Takes new rows.
+    pub fn inserted(&mut self, rows: &RecordBatch) -> Result<()> {
+        if let Some(changes) = &mut self.changes {
+            changes.inserted(rows)?;
+        }
+        self.write(rows)
+    }
+
+    /// Takes deleted rows if change files need them.
+    pub fn deleted(&mut self, rows: impl FnOnce() -> Result<RecordBatch>) -> Result<()> {
+        match &mut self.changes {
+            Some(changes) => changes.deleted(&rows()?),
+            None => Ok(()),
+        }
     }
 
     fn write(&mut self, rows: &RecordBatch) -> Result<()> {

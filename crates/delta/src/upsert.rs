@@ -62,18 +62,20 @@ pub use self::sorted_chunk::OnDuplicate;
 pub use self::source::SourceRows;
 
 pub(crate) use self::feed::ChangeFiles;
+pub(crate) use self::key_windows::{KeyProbe, KeyWindows, Match, SourceKeys, WindowGathering, visible_matches};
+pub(crate) use self::operator::MergeOperators;
+pub(crate) use self::parameters::quoted;
 pub(crate) use self::part::by_files;
+pub(crate) use self::sorted_chunk::{EqualKeys, SortedChunk};
+pub(crate) use self::source::counted;
 
 use self::key_prescan::KeyPrescan;
-use self::key_windows::{KeyProbe, KeyWindows, Match, SourceKeys, join};
+use self::key_windows::join;
 use self::merge_existing::{FilesWithRows, RowMerge};
 use self::parameters::parameters;
 use self::row_mapping::{RowMapping, memory_bytes};
-use self::sorted_chunk::SortedChunk;
-use self::source::counted;
 use crate::commit::{CommitFence, PendingCommit, WriteBase, latest};
 use crate::delete::AffectedRows;
-use crate::deletion_vector;
 use crate::deletion_vector::commit::{ChangeOutcome, RemovalCommit, RemovalMethod, RowDependency, change};
 use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
@@ -426,7 +428,7 @@ impl UpsertAttempt<'_> {
         let probe = KeyProbe { columns: &self.mapping.columns, keys: window.keys() };
         let Some(new) = new else { return probe.rows(&self.snapshot, files) };
         if self.depends() != RowDependency::Nothing {
-            let visible = self.visible(files, probe.matches(&self.snapshot, files)?)?;
+            let visible = visible_matches(&self.snapshot, files, probe.matches(&self.snapshot, files)?)?;
             let rows = |matches: &Option<Vec<Match>>| Some(matches.as_ref()?.iter().map(|(row, _)| *row).collect());
             let found = visible.iter().map(rows).collect();
             self.write_depending(window, files, visible, new)?;
@@ -440,21 +442,6 @@ impl UpsertAttempt<'_> {
             let found = finder.join().map_err(|_| Error::internal("a thread that looked for rows panicked"))?;
             written.and(found)
         })
-    }
-
-    /// The matches that no deletion vector hides.
-    fn visible(&self, files: &[&TableFile], found: Vec<Option<Vec<Match>>>) -> Result<Vec<Option<Vec<Match>>>> {
-        let has_rows = |number: &usize| found[*number].as_ref().is_some_and(|rows| !rows.is_empty());
-        let numbers: Vec<usize> = (0..files.len()).filter(has_rows).collect();
-        let touched: Vec<&TableFile> = numbers.iter().map(|number| files[*number]).collect();
-        let hidden = deletion_vector::treemaps(self.table, &touched).map_err(|error| self.snapshot.broken(error))?;
-        let mut visible = found;
-        for (number, hidden) in numbers.into_iter().zip(hidden) {
-            if let (Some(matches), Some(hidden)) = (&mut visible[number], hidden) {
-                matches.retain(|(row, _)| !hidden.contains(*row));
-            }
-        }
-        Ok(visible)
     }
 
     /// Writes rows that depend on those of the table.

@@ -30,7 +30,8 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
-pub use assignment_text::{parse_assignment, parse_new_value};
+pub use assignment_text::AssignmentText;
+pub(crate) use assignment_text::parse_new_value;
 pub(crate) use column_text::{advice_on_name, has_alias, parse_column};
 pub(crate) use constraint_text::parse_constraint;
 pub(crate) use order_text::parse_order;

@@ -37,6 +37,7 @@ mod keys;
 mod lease;
 mod load;
 mod maintain;
+mod merge;
 mod new_place;
 mod option_scope;
 mod options;
@@ -74,16 +75,14 @@ pub use distributed::{
 pub use dry_run::DryRun;
 pub use explain::{Alternative, Explain};
 pub use files_store::open_files;
-pub use filter::{
-    FilterParameter, parse_assignment, parse_filter, parse_new_value, with_parameters, with_parameters_in,
-};
+pub use filter::{AssignmentText, FilterParameter, parse_filter, with_parameters, with_parameters_in};
 pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
-    AlterOptions, Altered, AppTransaction, ChangeOutcome, ColumnAssignment, Compacted, DeleteOptions, Evolve,
-    FilesCommit, Finding, HistoryEntry, MergeOperator, NonAppend, OnDuplicate, PartKeys, PendingFile, PlannedSchema,
-    ReplaceCondition, Replaced, Restored, RowStatement, RowStatementKind, ScanFile, ScannedVersion, SchemaReplacement,
-    SourceRows, StreamBatch, StreamOptions, StreamPosition, StreamStart, TableFileWriter, TableScan, TableTask,
-    UpdateOptions, UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified,
+    AlterOptions, Altered, AppTransaction, ChangeOutcome, Compacted, DeleteOptions, Evolve, FilesCommit, Finding,
+    HistoryEntry, MergeOperator, MergeOptions, MergeOutcome, NonAppend, OnDuplicate, PartKeys, PendingFile,
+    PlannedSchema, ReplaceCondition, Replaced, Restored, RowStatement, RowStatementKind, ScanFile, ScannedVersion,
+    SchemaReplacement, SourceRows, StreamBatch, StreamOptions, StreamPosition, StreamStart, TableFileWriter, TableScan,
+    TableTask, UpdateOptions, UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified,
     VerifyOptions, check_outside_tables,
 };
 pub use lakerace_format::predicate::Value;
@@ -106,6 +105,7 @@ pub use maintain::{
     CompactOptions, alter, alter_announced, change_ranges, changes, compact, history, layout, parse_duration,
     parse_new_columns, plan_compact, restore, vacuum, verify,
 };
+pub use merge::{MergeActionText, MergeClauseText, MergeTexts, merge_rows, plan_merge_rows};
 pub use new_place::check_new_file;
 pub use options::{CopyOptions, LoadOptions, ReadOptions, Since};
 pub use place_scope::JobPlaces;
@@ -119,7 +119,7 @@ pub use tpch::{
     AppliedStream, AppliedTable, ApplyOptions, GeneratedTable, Generation, StreamOutcome, TableProgress, TpchFormat,
     TpchOptions, TpchTarget, apply as apply_refresh,
 };
-pub use update::{plan_update, update};
+pub use update::{UpdateTexts, plan_update, update};
 pub use upsert::{
     UpsertOptions, delete, delete_keys, delete_keys_rows, explain_upsert, explain_upsert_rows, plan_delete,
     plan_delete_keys, plan_delete_keys_rows, plan_upsert, plan_upsert_rows, read_for_table, upsert, upsert_and_compact,

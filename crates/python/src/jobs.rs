@@ -332,7 +332,7 @@ pub(crate) fn explain_upsert(
 }
 
 /// The rows of a source for a table, and the job that pays for them.
-fn rows_of(
+pub(crate) fn rows_of(
     py: Python<'_>,
     table: &str,
     source: &Bound<'_, PyAny>,

@@ -14,6 +14,7 @@ mod interrupt;
 mod job;
 mod jobs;
 mod maintain;
+mod merge;
 mod options;
 mod ranges;
 mod rows;
@@ -83,6 +84,7 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(jobs::plan_sync, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::plan_upsert, module)?)?;
     module.add_function(wrap_pyfunction!(update::plan_update, module)?)?;
+    module.add_function(wrap_pyfunction!(merge::plan_merge, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::plan_delete, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::plan_delete_keys, module)?)?;
     module.add_function(wrap_pyfunction!(maintain::plan_compact, module)?)?;
@@ -91,6 +93,7 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(jobs::upsert, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::explain_upsert, module)?)?;
     module.add_function(wrap_pyfunction!(update::update, module)?)?;
+    module.add_function(wrap_pyfunction!(merge::merge, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::delete, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::delete_keys, module)?)?;
     module.add_function(wrap_pyfunction!(maintain::compact, module)?)?;

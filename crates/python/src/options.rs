@@ -3,10 +3,10 @@
 use lakerace::option::parse_choice;
 use lakerace::{
     BatchRows, ColumnItem, ColumnUnion, CompactOptions, Compression, CopyOptions, CsvOptions, DeleteOptions,
-    DiffOptions, Error, Evolve, ExcelOptions, Job, JobOptions, JobPlaces, LoadOptions, MergeOperator, MinSeekSize,
-    OnBadRow, OnDuplicate, OrcOptions, PARQUET, ParquetOptions, RangeOptions, ReadOptions, Result, RowOptions, Since,
-    StorageOptions, SyncOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpdateOptions, UpsertOptions,
-    VacuumOptions, VerifyOptions, WriteMode, WriteOptions, parse_bytes, parse_duration,
+    DiffOptions, Error, Evolve, ExcelOptions, Job, JobOptions, JobPlaces, LoadOptions, MergeOperator, MergeOptions,
+    MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, PARQUET, ParquetOptions, RangeOptions, ReadOptions, Result,
+    RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpdateOptions,
+    UpsertOptions, VacuumOptions, VerifyOptions, WriteMode, WriteOptions, parse_bytes, parse_duration,
 };
 use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
@@ -426,6 +426,16 @@ impl<'py> Keywords<'py> {
         Ok(UpdateOptions {
             enables_vectors: self.get("enable_deletion_vectors")?.unwrap_or_default(),
             memory_bytes: self.positive_bytes("memory_limit")?,
+        })
+    }
+
+    /// A merge by key.
+    pub(crate) fn merge_by_key(&self) -> PyResult<MergeOptions> {
+        let defaults = MergeOptions::default();
+        Ok(MergeOptions {
+            enables_vectors: self.get("enable_deletion_vectors")?.unwrap_or_default(),
+            memory_bytes: self.positive_bytes("memory_limit")?.unwrap_or(defaults.memory_bytes),
+            ..defaults
         })
     }
 

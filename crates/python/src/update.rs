@@ -1,10 +1,9 @@
 //! Updates of a table's rows.
 
-use lakerace::{Clock, ColumnAssignment, JobPlaces, Prices, RangeOptions, parse_new_value};
+use lakerace::{AssignmentText, Clock, JobPlaces, Prices, RangeOptions, UpdateTexts};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::raised;
 use crate::jobs::{ChangeReport, DryReport};
 use crate::options::Keywords;
 use crate::{convert, interrupt};
@@ -24,11 +23,11 @@ pub(crate) fn update(
     let clock = Clock::start();
     let keywords = Keywords::new(options);
     let (storage, options) = (keywords.storage()?, keywords.update()?);
-    let assignments = assignments(py, &updates)?;
+    let texts = texts(updates, condition);
     let job = keywords.job(RangeOptions::for_copy())?;
     keywords.check_places(&JobPlaces::default().changes_table(&table), job.options())?;
     let payer = job.clone();
-    let update = move || lakerace::update(&table, assignments, condition.as_deref(), &options, &storage, &payer);
+    let update = move || lakerace::update(&table, &texts, &options, &storage, &payer);
     let changed = interrupt::run(py, &job, update)?;
     let report = clock.report(changed.written.rows, &job, &Prices::default());
     convert::to_python(py, &ChangeReport::new(&changed, report, &job))
@@ -46,15 +45,15 @@ pub(crate) fn plan_update(
     let clock = Clock::start();
     let keywords = Keywords::new(options);
     let (storage, options) = (keywords.storage()?, keywords.update()?);
-    let assignments = assignments(py, &updates)?;
+    let texts = texts(updates, condition);
     let job = keywords.job(RangeOptions::for_copy())?;
     keywords.check_places(&JobPlaces::default().changes_table(&table), job.options())?;
     let payer = job.clone();
-    let plan = move || lakerace::plan_update(&table, assignments, condition.as_deref(), &options, &storage, &payer);
+    let plan = move || lakerace::plan_update(&table, &texts, &options, &storage, &payer);
     DryReport::tell(py, interrupt::run(py, &job, plan)?, &clock, &job)
 }
 
-pub(crate) fn assignments(py: Python<'_>, updates: &Updates) -> PyResult<Vec<ColumnAssignment>> {
-    let parsed = updates.iter().map(|(column, value)| parse_new_value(column, value));
-    parsed.collect::<lakerace::Result<_>>().map_err(|error| raised(py, &error))
+fn texts(updates: Updates, condition: Option<String>) -> UpdateTexts {
+    let assignments = updates.into_iter().map(|(column, value)| AssignmentText::Named { column, value });
+    UpdateTexts { assignments: assignments.collect(), condition }
 }

@@ -1,7 +1,7 @@
 //! The arguments of an update.
 
 use clap::{ArgAction, Args};
-use lakerace::{ColumnAssignment, FilterParameter, Result, parse_assignment, with_parameters_in};
+use lakerace::{AssignmentText, FilterParameter, Result, UpdateTexts, with_parameters_in};
 
 use super::StoreArgs;
 use super::durability::DurabilityArgs;
@@ -47,7 +47,7 @@ pub(crate) struct UpdateArgs {
 
 impl UpdateArgs {
     /// The new values of columns, and the condition, with their parameters.
-    pub(crate) fn statement(&self) -> Result<(Vec<ColumnAssignment>, Option<String>)> {
+    pub(crate) fn texts(&self) -> Result<UpdateTexts> {
         let texts: Vec<&String> = self.assignments.iter().chain(&self.filter).collect();
         let is_whole = self.parameters.is_empty() && !texts.iter().any(|text| text.contains('?'));
         let mut texts: Vec<String> = if is_whole {
@@ -56,8 +56,7 @@ impl UpdateArgs {
             let parameters: Vec<_> = self.parameters.iter().cloned().map(FilterParameter::Text).collect();
             with_parameters_in(&texts, &parameters)?
         };
-        let filter = self.filter.as_ref().and_then(|_| texts.pop());
-        let assignments = texts.iter().map(|text| parse_assignment(text)).collect::<Result<_>>()?;
-        Ok((assignments, filter))
+        let condition = self.filter.as_ref().and_then(|_| texts.pop());
+        Ok(UpdateTexts { assignments: texts.into_iter().map(AssignmentText::Whole).collect(), condition })
     }
 }

@@ -24,6 +24,9 @@ pub(crate) struct OperationFigures {
     pub removed_rows: Option<u64>,
     /// Rows of the table that a written row replaces each, where they were counted.
     pub updated_rows: Option<u64>,
+    /// Rows of the table that a merge has updated and deleted because no row of the source matches them. `None`: it has no
+    /// clause for such rows.
+    pub unmatched_rows: Option<(u64, u64)>,
     /// Each written row replaces the rows with its key.
     pub is_by_key: bool,
     /// The table's files and their bytes after a restore.
@@ -180,13 +183,20 @@ impl EntryFiles {
         ];
         metrics.extend(figures.source_rows.map(|rows| ("numSourceRows", rows)));
         if let Some((inserted, updated, deleted)) = figures.merged_rows() {
+            let (unmatched_updated, unmatched_deleted) = figures.unmatched_rows.unwrap_or_default();
             metrics.extend([
                 ("numTargetRowsInserted", inserted),
                 ("numTargetRowsUpdated", updated),
-                ("numTargetRowsMatchedUpdated", updated),
+                ("numTargetRowsMatchedUpdated", updated.saturating_sub(unmatched_updated)),
                 ("numTargetRowsDeleted", deleted),
-                ("numTargetRowsMatchedDeleted", deleted),
+                ("numTargetRowsMatchedDeleted", deleted.saturating_sub(unmatched_deleted)),
             ]);
+            if figures.unmatched_rows.is_some() {
+                metrics.extend([
+                    ("numTargetRowsNotMatchedBySourceUpdated", unmatched_updated),
+                    ("numTargetRowsNotMatchedBySourceDeleted", unmatched_deleted),
+                ]);
+            }
         }
         metrics
     }

@@ -59,10 +59,14 @@ pub(crate) struct RemovalCommit {
     updated_rows: Option<u64>,
     /// The rows of the source, for the metrics in the log.
     source_rows: Option<u64>,
+    /// See [`OperationFigures::unmatched_rows`].
+    unmatched_rows: Option<(u64, u64)>,
     removal: RemovalMethod,
     /// The rows that were found, by file: files themselves never change. Contains every file that was searched or left
     /// out.
     found: HashMap<String, RoaringTreemap>,
+    /// Rows that stay, and that the written rows depend on, by file.
+    watched: HashMap<String, RoaringTreemap>,
     /// The condition of the written rows; see [`RowDependency`].
     depends: RowDependency,
     /// The rows that they depend on are others by now.
@@ -85,6 +89,14 @@ struct NewVectors {
     rows: HashMap<String, u64>,
     /// The files that have no row left.
     dead: HashSet<String>,
+}
+
+/// The rows of a table that a merge has changed.
+pub(crate) struct MergeFigures {
+    /// Rows that were updated.
+    pub updated: u64,
+    /// See [`OperationFigures::unmatched_rows`].
+    pub unmatched: Option<(u64, u64)>,
 }
 
 /// The way in which rows are removed from a table.
@@ -130,8 +142,10 @@ impl RemovalCommit {
             is_by_key: false,
             updated_rows: None,
             source_rows: None,
+            unmatched_rows: None,
             removal,
             found: HashMap::new(),
+            watched: HashMap::new(),
             depends: RowDependency::Nothing,
             is_outdated: false,
             packed: None,
@@ -154,6 +168,20 @@ impl RemovalCommit {
     /// Sets the number of hidden rows that a written row replaces each, if it is known.
     pub fn with_updated_rows(self, updated_rows: Option<u64>) -> Self {
         Self { updated_rows, ..self }
+    }
+
+    /// Sets the figures of a merge with a source of so many rows.
+    pub fn count_merge(&mut self, source_rows: u64, rows: MergeFigures) {
+        self.source_rows = Some(source_rows);
+        self.updated_rows = Some(rows.updated);
+        self.unmatched_rows = rows.unmatched;
+    }
+
+    /// Records rows of the files of the version that the commit starts from on which the written rows depend. They are visible
+    /// ones, and need not go.
+    pub fn watch(&mut self, files: &[TableFile], rows: Vec<RoaringTreemap>) {
+        let named = files.iter().map(|file| file.path.clone()).zip(rows);
+        self.watched.extend(named.filter(|(_, rows)| !rows.is_empty()));
     }
 
     /// Sets the dependency of the written rows on those of the table.
@@ -209,18 +237,25 @@ impl RemovalCommit {
         Ok((losing.len() as u64, rows))
     }
 
-    /// Returns true if rows that were found are gone.
+    /// Returns true if rows that the written ones depend on are gone.
     fn has_lost(&self, snapshot: &Snapshot) -> Result<bool> {
-        let files = self.touched(snapshot)?;
-        let present: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
-        if self.found.iter().any(|(path, rows)| !rows.is_empty() && !present.contains(path.as_str())) {
+        let all = || self.found.iter().chain(&self.watched).filter(|(_, rows)| !rows.is_empty());
+        let wanted: HashSet<&str> = all().map(|(path, _)| path.as_str()).collect();
+        let files: Vec<&TableFile> =
+            snapshot.files()?.files.iter().filter(|file| wanted.contains(file.path.as_str())).collect();
+        if files.len() < wanted.len() {
             return Ok(true);
         }
-        let hidden = deletion_vector::treemaps(snapshot.table(), &files).map_err(|error| snapshot.broken(error))?;
-        let is_hidden = |(file, hidden): (&&TableFile, &Option<RoaringTreemap>)| {
-            hidden.as_ref().is_some_and(|hidden| !self.found[&file.path].is_disjoint(hidden))
+        let vectors = deletion_vector::treemaps(snapshot.table(), &files).map_err(|error| snapshot.broken(error))?;
+        let hidden: HashMap<&str, &RoaringTreemap> = files
+            .iter()
+            .zip(&vectors)
+            .filter_map(|(file, hidden)| Some((file.path.as_str(), hidden.as_ref()?)))
+            .collect();
+        let is_hidden = |(path, rows): (&String, &RoaringTreemap)| {
+            hidden.get(path.as_str()).is_some_and(|hidden| !rows.is_disjoint(hidden))
         };
-        Ok(files.iter().zip(&hidden).any(is_hidden))
+        Ok(all().any(is_hidden))
     }
 
     /// The files in which rows were found.
@@ -384,8 +419,14 @@ impl CommitAction for RemovalCommit {
 
     fn figures(&self) -> OperationFigures {
         let removed_rows = Some(self.changed.hidden);
-        let (source_rows, updated_rows, is_by_key) = (self.source_rows, self.updated_rows, self.is_by_key);
-        OperationFigures { source_rows, removed_rows, updated_rows, is_by_key, ..OperationFigures::default() }
+        OperationFigures {
+            source_rows: self.source_rows,
+            removed_rows,
+            updated_rows: self.updated_rows,
+            unmatched_rows: self.unmatched_rows,
+            is_by_key: self.is_by_key,
+            ..OperationFigures::default()
+        }
     }
 
     fn written(&self) -> &[AddedFile] {

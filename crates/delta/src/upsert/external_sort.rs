@@ -11,7 +11,7 @@ use lakerace_format::{is_large_row, with_own_texts};
 use lakerace_io::{Error, Result};
 
 use super::operator::MergeOperators;
-use super::sorted_chunk::{ChunkBuilder, OnDuplicate, SortedChunk};
+use super::sorted_chunk::{ChunkBuilder, EqualKeys, OnDuplicate, SortedChunk};
 use crate::key::{KeyColumns, Keys};
 
 /// Rows that a run is written and read by at most.
@@ -30,7 +30,7 @@ const PIECE_ROWS: usize = 1024;
 pub(crate) struct ExternalSort {
     columns: KeyColumns,
     schema: SchemaRef,
-    on_duplicate: OnDuplicate,
+    equal_keys: EqualKeys,
     operators: MergeOperators,
     /// Bytes that merging them may take.
     limit_bytes: usize,
@@ -55,7 +55,7 @@ pub(crate) struct MergedChunks {
     runs: Vec<SortedRunReader>,
     limit_bytes: usize,
     at_once: usize,
-    on_duplicate: OnDuplicate,
+    equal_keys: EqualKeys,
     operators: MergeOperators,
 }
 
@@ -72,14 +72,15 @@ impl ExternalSort {
     pub fn new(
         columns: KeyColumns,
         schema: SchemaRef,
-        on_duplicate: OnDuplicate,
+        equal_keys: impl Into<EqualKeys>,
         operators: MergeOperators,
         limit_bytes: usize,
     ) -> Result<Self> {
+        let equal_keys = equal_keys.into();
         let (spill, places) = (SpillFile::create()?, Vec::new());
         let one_bytes = RUN_BYTES + schema.fields().len() * COLUMN_BYTES;
         let at_once = (limit_bytes / 4 / one_bytes).clamp(*RUNS_AT_ONCE.start(), *RUNS_AT_ONCE.end());
-        Ok(Self { columns, schema, on_duplicate, operators, limit_bytes, spill, places, at_once })
+        Ok(Self { columns, schema, equal_keys, operators, limit_bytes, spill, places, at_once })
     }
 
     /// The number of runs.
@@ -90,7 +91,7 @@ impl ExternalSort {
 
     /// Writes a chunk as the next run.
     pub fn push(&mut self, chunk: &SortedChunk) -> Result<()> {
-        let row_bytes = chunk.row_bytes() / chunk.rows().max(1);
+        let row_bytes = chunk.row_bytes() / chunk.row_count().max(1);
         if is_large_row(row_bytes as u64, self.schema.fields().len()) {
             // A row of each run is in memory.
             let fitting = self.limit_bytes / 4 / row_bytes.max(1);
@@ -124,7 +125,7 @@ impl ExternalSort {
     fn join(&mut self, from: usize) -> Result<()> {
         let joined: Vec<RunPlace> = self.places.drain(from..).collect();
         let (schema, operators) = (Arc::clone(&self.schema), self.operators.clone());
-        let mut merged = self.merged(&joined, schema, None, self.on_duplicate, operators)?;
+        let mut merged = self.merged(&joined, schema, None, self.equal_keys, operators)?;
         let Some(first) = merged.next().transpose()? else { return Ok(()) };
         let (batch_rows, level) = (self.batch_rows(&first), joined.iter().map(|place| place.level).max().unwrap_or(0));
         self.write(std::iter::once(Ok(first)).chain(merged), batch_rows, level + 1)?;
@@ -134,7 +135,7 @@ impl ExternalSort {
 
     /// Rows of a batch so that one of each run takes half of the memory, at most.
     fn batch_rows(&self, chunk: &SortedChunk) -> usize {
-        let row_bytes = (chunk.row_bytes() / chunk.rows().max(1)).max(1);
+        let row_bytes = (chunk.row_bytes() / chunk.row_count().max(1)).max(1);
         (self.limit_bytes / 2 / self.at_once / row_bytes).clamp(1, BATCH_ROWS)
     }
 
@@ -158,7 +159,7 @@ impl ExternalSort {
 
     /// The runs' rows. Of rows in several runs with the same key, those of a later run are the later ones.
     pub fn merge(&self) -> Result<MergedChunks> {
-        self.merged(&self.places, Arc::clone(&self.schema), None, self.on_duplicate, self.operators.clone())
+        self.merged(&self.places, Arc::clone(&self.schema), None, self.equal_keys, self.operators.clone())
     }
 
     /// The runs' keys, as rows that only have the key columns.
@@ -166,7 +167,8 @@ impl ExternalSort {
         let at = |name: &str| self.schema.index_of(name).map_err(Error::unexpected);
         let columns = self.columns.names().map(at).collect::<Result<Vec<_>>>()?;
         let schema = Arc::new(self.schema.project(&columns).map_err(Error::unexpected)?);
-        self.merged(&self.places, schema, Some(columns), OnDuplicate::Last, MergeOperators::default())
+        let last = EqualKeys::One(OnDuplicate::Last);
+        self.merged(&self.places, schema, Some(columns), last, MergeOperators::default())
     }
 
     fn merged(
@@ -174,7 +176,7 @@ impl ExternalSort {
         places: &[RunPlace],
         schema: SchemaRef,
         projection: Option<Vec<usize>>,
-        on_duplicate: OnDuplicate,
+        equal_keys: EqualKeys,
         operators: MergeOperators,
     ) -> Result<MergedChunks> {
         let open =
@@ -186,7 +188,7 @@ impl ExternalSort {
             runs,
             limit_bytes: self.limit_bytes / 2,
             at_once: self.at_once,
-            on_duplicate,
+            equal_keys,
             operators,
         })
     }
@@ -212,13 +214,17 @@ impl SortedRunReader {
     fn take_up_to(&mut self, bound: &Keys, columns: &KeyColumns) -> Result<Option<RecordBatch>> {
         let Some((batch, keys)) = self.ahead.take() else { return Ok(None) };
         let rows = keys.rows_up_to(bound);
+        if rows == 0 && batch.num_rows() > 0 {
+            self.ahead = Some((batch, keys));
+            return Ok(None);
+        }
         if rows == batch.num_rows() {
             self.read_ahead(columns)?;
         } else {
             let rest: Vec<u32> = (rows as u32..batch.num_rows() as u32).collect();
             self.ahead = Some((batch.slice(rows, batch.num_rows() - rows), keys.take(&rest)));
         }
-        Ok((rows > 0).then(|| batch.slice(0, rows)))
+        Ok(Some(batch.slice(0, rows)))
     }
 }
 
@@ -228,13 +234,14 @@ impl MergedChunks {
         let (mut pieces, mut rows, mut rounds) = (Vec::new(), 0, 0);
         // At least one round, even with little memory.
         while builder.rows() == 0 || !builder.is_full(self.limit_bytes) {
-            // All read-ahead rows of every run up to the nearest end of a run's read-ahead. Keys are distinct within a
-            // run, so that all rows of a key are among them.
+            // The rows of every run up to the nearest end of a run's read-ahead: all rows of a key are among them.
             let ends = self.runs.iter().filter_map(|run| run.ahead.as_ref()).map(|(_, keys)| keys.last());
             let Some(bound) = ends.reduce(Keys::smaller) else { break };
             let before = pieces.len();
             for run in &mut self.runs {
-                pieces.extend(run.take_up_to(&bound, &self.columns)?);
+                while let Some(piece) = run.take_up_to(&bound, &self.columns)? {
+                    pieces.push(piece);
+                }
             }
             // The read-ahead of all runs takes half of the memory, and one round takes approximately that of one run.
             rows += pieces[before..].iter().map(RecordBatch::num_rows).sum::<usize>();
@@ -248,7 +255,7 @@ impl MergedChunks {
         if builder.rows() == 0 {
             return Ok(None);
         }
-        builder.finish(self.on_duplicate, &self.operators).map(Some)
+        builder.finish(self.equal_keys, &self.operators).map(Some)
     }
 
     /// Takes in pieces: unchanged, or concatenated where they are small.

@@ -78,6 +78,11 @@ impl ChangeFiles {
         self.write(RowChange::After, new)
     }
 
+    /// Takes new rows.
+    pub fn inserted(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.write(RowChange::Insert, rows)
+    }
+
     /// Takes deleted rows that nothing replaces.
     pub fn deleted(&mut self, rows: &RecordBatch) -> Result<()> {
         self.write(RowChange::Delete, rows)

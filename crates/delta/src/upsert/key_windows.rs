@@ -15,7 +15,8 @@ use roaring::RoaringTreemap;
 
 use super::external_sort::ExternalSort;
 use super::operator::MergeOperators;
-use super::sorted_chunk::{ChunkBuilder, ChunkReader, OnDuplicate, SortedChunk};
+use super::sorted_chunk::{ChunkBuilder, ChunkReader, EqualKeys, SortedChunk};
+use crate::deletion_vector;
 use crate::key::{KeyColumns, KeySet, Keys};
 use crate::probe::{FileLookup, RowProbe, StatsPredicate, by_file};
 use crate::rows::value_bytes;
@@ -38,7 +39,7 @@ pub(crate) struct WindowGathering<'a> {
     pub columns: &'a KeyColumns,
     /// From the source's columns to the table's.
     pub fit: &'a BatchFit,
-    pub on_duplicate: OnDuplicate,
+    pub equal_keys: EqualKeys,
     pub operators: &'a MergeOperators,
     /// Bytes that windows may take.
     pub memory_bytes: usize,
@@ -90,18 +91,18 @@ impl WindowGathering<'_> {
                 runs.settle()?;
                 Ok(KeyWindows::Disk(runs))
             }
-            None => open.finish(self.on_duplicate, self.operators).map(KeyWindows::Memory),
+            None => open.finish(self.equal_keys, self.operators).map(KeyWindows::Memory),
         }
     }
 
     fn spill(&self, full: ChunkBuilder, schema: &SchemaRef, runs: &mut Option<ExternalSort>) -> Result<()> {
-        let chunk = full.finish(self.on_duplicate, self.operators)?;
+        let chunk = full.finish(self.equal_keys, self.operators)?;
         let runs = match runs {
             Some(runs) => runs,
             None => runs.insert(ExternalSort::new(
                 self.columns.clone(),
                 Arc::clone(schema),
-                self.on_duplicate,
+                self.equal_keys,
                 self.operators.clone(),
                 self.memory_bytes,
             )?),
@@ -222,6 +223,25 @@ pub(crate) struct KeyProbe<'a> {
 
 /// A row of a file that has a key: the number of the row, and of the key.
 pub(crate) type Match = (u64, u32);
+
+/// The matches in files of a version that no deletion vector hides.
+pub(crate) fn visible_matches(
+    snapshot: &Snapshot,
+    files: &[&TableFile],
+    found: Vec<Option<Vec<Match>>>,
+) -> Result<Vec<Option<Vec<Match>>>> {
+    let has_rows = |number: &usize| found[*number].as_ref().is_some_and(|rows| !rows.is_empty());
+    let numbers: Vec<usize> = (0..files.len()).filter(has_rows).collect();
+    let touched: Vec<&TableFile> = numbers.iter().map(|number| files[*number]).collect();
+    let hidden = deletion_vector::treemaps(snapshot.table(), &touched).map_err(|error| snapshot.broken(error))?;
+    let mut visible = found;
+    for (number, hidden) in numbers.into_iter().zip(hidden) {
+        if let (Some(matches), Some(hidden)) = (&mut visible[number], hidden) {
+            matches.retain(|(row, _)| !hidden.contains(*row));
+        }
+    }
+    Ok(visible)
+}
 
 /// The known keys of some rows.
 pub(crate) enum KnownKeys {

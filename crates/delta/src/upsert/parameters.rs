@@ -30,7 +30,7 @@ pub(super) fn parameters(key: &[String], kind: UpsertKind, options: &UpsertOptio
 }
 
 /// A name in SQL.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let is_plain = !name.starts_with(|first: char| first.is_ascii_digit())
         && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     if is_plain { name.to_owned() } else { format!("`{}`", name.replace('`', "``")) }

@@ -97,7 +97,7 @@ impl RowMapping {
         let gather = WindowGathering {
             columns: &self.columns,
             fit: &self.fit,
-            on_duplicate: options.on_duplicate,
+            equal_keys: options.on_duplicate.into(),
             operators: &self.own,
             memory_bytes: memory_bytes(options),
             job,

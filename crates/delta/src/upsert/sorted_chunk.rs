@@ -1,4 +1,4 @@
-//! As many rows of a source as fit into memory, in the order of their keys, one row a key.
+//! As many rows of a source as fit into memory, in the order of their keys: one row a key, or all.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,6 +24,21 @@ pub enum OnDuplicate {
 
 impl Choice for OnDuplicate {
     const CHOICES: &'static [(&'static str, Self)] = &[("last", Self::Last), ("error", Self::Error)];
+}
+
+/// The rows of a chunk that have the same key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EqualKeys {
+    /// They become one row, or are an error.
+    One(OnDuplicate),
+    /// All of them stay, in their order.
+    All,
+}
+
+impl From<OnDuplicate> for EqualKeys {
+    fn from(on_duplicate: OnDuplicate) -> Self {
+        Self::One(on_duplicate)
+    }
 }
 
 /// Collects rows until they are many enough for a [`SortedChunk`].
@@ -62,11 +77,13 @@ impl ChunkReader {
     }
 }
 
-/// Rows in the order of their keys, which are distinct.
+/// Rows in the order of their keys, and the distinct keys.
 #[derive(Debug)]
 pub(crate) struct SortedChunk {
     rows: OrderedRows,
     keys: Arc<KeySet>,
+    /// The place of the first row of each key, and the number of rows. `None`: each key has one row.
+    starts: Option<Vec<u32>>,
     /// The approximate bytes of the rows' values.
     row_bytes: usize,
 }
@@ -130,21 +147,27 @@ impl ChunkBuilder {
         self.rows.memory_bytes()
     }
 
-    /// Sorts the rows and merges those with the same key into one.
+    /// Sorts the rows. Those with the same key become one, unless all of them stay.
     ///
     /// Errors: `Invalid` for a key that occurs twice where that is an error, and those of the operators.
-    pub fn finish(self, on_duplicate: OnDuplicate, operators: &MergeOperators) -> Result<SortedChunk> {
+    pub fn finish(self, equal_keys: impl Into<EqualKeys>, operators: &MergeOperators) -> Result<SortedChunk> {
         let Self { columns, rows, first_row } = self;
         let (count, row_bytes, schema) = (rows.len(), rows.bytes(), Arc::clone(rows.schema()));
         let SortedRows { keys, mut rows, order: sorted } = rows.sort();
         let chunk = |rows, keys, order| {
             let rows = OrderedRows::new(Arc::clone(&schema), rows, order);
-            SortedChunk { rows, keys: Arc::new(KeySet::new(keys)), row_bytes }
+            SortedChunk { rows, keys: Arc::new(KeySet::new(keys)), starts: None, row_bytes }
         };
         let repeated = keys.repeated();
         if repeated.is_empty() {
             return Ok(chunk(rows, keys, sorted));
         }
+        let EqualKeys::One(on_duplicate) = equal_keys.into() else {
+            let mut starts = first_rows(count, &repeated);
+            let keys = keys.take(&starts);
+            starts.push(count as u32);
+            return Ok(SortedChunk { starts: Some(starts), ..chunk(rows, keys, sorted) });
+        };
         let mut order = sorted.unwrap_or_else(|| (0..count as u32).collect());
         if let (OnDuplicate::Error, Some(two)) = (on_duplicate, repeated.first()) {
             let number = |row: u32| first_row.map(|first| first + u64::from(rows.origin(row)));
@@ -182,6 +205,18 @@ pub(super) fn kept_rows(rows: usize, repeated: &[Range<usize>]) -> Vec<u32> {
     kept
 }
 
+/// The place of the first row of each key among rows in order.
+fn first_rows(rows: usize, repeated: &[Range<usize>]) -> Vec<u32> {
+    let mut starts = Vec::with_capacity(rows);
+    let mut next = 0;
+    for range in repeated {
+        starts.extend(next as u32..=range.start as u32);
+        next = range.end;
+    }
+    starts.extend(next as u32..rows as u32);
+    starts
+}
+
 /// Makes a row for each range of rows with the same key.
 fn merged_rows(
     schema: &SchemaRef,
@@ -214,9 +249,22 @@ impl SortedChunk {
         self.rows.schema()
     }
 
-    /// The number of rows, which is that of keys.
+    /// The number of keys, which is that of rows unless all rows of a key stay.
     pub fn rows(&self) -> usize {
         self.keys.keys().len()
+    }
+
+    /// The number of rows.
+    pub fn row_count(&self) -> usize {
+        self.starts.as_ref().and_then(|starts| starts.last()).map_or(self.rows(), |rows| *rows as usize)
+    }
+
+    /// The places of the rows of a key, by its number.
+    pub fn places_of(&self, key: u32) -> Range<u32> {
+        match &self.starts {
+            None => key..key + 1,
+            Some(starts) => starts[key as usize]..starts[key as usize + 1],
+        }
     }
 
     /// The approximate bytes of the rows' values.
@@ -231,13 +279,13 @@ impl SortedChunk {
 
     /// Keys without rows, which would have this schema.
     pub fn of_keys(schema: SchemaRef, keys: KeySet) -> Self {
-        Self { rows: OrderedRows::none(schema), keys: Arc::new(keys), row_bytes: 0 }
+        Self { rows: OrderedRows::none(schema), keys: Arc::new(keys), starts: None, row_bytes: 0 }
     }
 
     /// Keeps the keys, without their rows.
     pub fn keys_alone(&self) -> Self {
         let rows = OrderedRows::none(Arc::clone(self.rows.schema()));
-        Self { rows, keys: Arc::clone(&self.keys), row_bytes: 0 }
+        Self { rows, keys: Arc::clone(&self.keys), starts: None, row_bytes: 0 }
     }
 }
 

@@ -121,7 +121,7 @@ impl RereadableRows {
 }
 
 /// Counts the rows of batches while they are read.
-pub(super) fn counted(batches: Batches) -> (Batches, Arc<AtomicU64>) {
+pub(crate) fn counted(batches: Batches) -> (Batches, Arc<AtomicU64>) {
     let rows = Arc::new(AtomicU64::new(0));
     let (schema, count) = (batches.schema().clone(), Arc::clone(&rows));
     let batches = batches.inspect(move |batch| {

@@ -19,6 +19,7 @@ mod ids;
 mod links;
 mod log;
 mod many_files;
+mod merge;
 mod names;
 mod new_tables;
 mod not_null;

@@ -13,22 +13,44 @@ use super::{RunTime, converted, parse_whole, with_deep_stack};
 /// The kind of text that an assignment is, in errors.
 const KIND: &str = "assignment";
 
-/// Parses a column and the value that it gets: `price = price * 1.1`.
-///
-/// # Errors
-/// `Usage` for a text that is none, `Unsupported` for a value that the language lacks.
-pub fn parse_assignment(text: &str) -> Result<ColumnAssignment> {
-    let (column, value) = with_deep_stack(text, |text| parse(text, RunTime::now())).map_err(|error| placed(error, text))?;
-    Ok(ColumnAssignment { column, value, text: quoted(text) })
+/// A new value of a column as text.
+#[derive(Debug, Clone)]
+pub enum AssignmentText {
+    /// The column and its value: `price = price * 1.1`.
+    Whole(String),
+    /// A column by its own name, whatever is in it.
+    Named {
+        /// The column.
+        column: String,
+        /// Its value.
+        value: String,
+    },
+}
+
+impl AssignmentText {
+    /// Parses it.
+    ///
+    /// # Errors
+    /// `Usage` for a text that is none, `Unsupported` for a value that the language lacks.
+    pub(crate) fn parsed(&self, time: RunTime) -> Result<ColumnAssignment> {
+        match self {
+            Self::Whole(text) => {
+                let parsed = with_deep_stack(text, |text| parse(text, time));
+                let (column, value) = parsed.map_err(|error| placed(error, text))?;
+                Ok(ColumnAssignment { column, value, text: quoted(text) })
+            }
+            Self::Named { column, value } => parse_new_value(column, value, time),
+        }
+    }
 }
 
 /// Parses the value that a column of this name gets.
 ///
 /// # Errors
-/// As those of [`parse_assignment`].
-pub fn parse_new_value(column: &str, value: &str) -> Result<ColumnAssignment> {
+/// As those of [`AssignmentText::parsed`].
+pub(crate) fn parse_new_value(column: &str, value: &str, time: RunTime) -> Result<ColumnAssignment> {
     let text = format!("{column} = {value}");
-    let value = with_deep_stack(value, |value| parse_value(value, RunTime::now())).map_err(|error| placed(error, &text))?;
+    let value = with_deep_stack(value, |value| parse_value(value, time)).map_err(|error| placed(error, &text))?;
     Ok(ColumnAssignment { column: column.to_owned(), value, text: quoted(&text) })
 }
 

@@ -143,3 +143,40 @@ proptest! {
         prop_assert_eq!(all, expected.into_iter().collect::<Vec<_>>());
     }
 }
+
+#[test]
+fn all_rows_of_a_key_are_in_one_window() {
+    // Keys that come many times, in one run and in several: more rows of a key than are read ahead.
+    let run = |name: &str| (0..40_000).map(|n| (n / 9_000 * 7, format!("{name} {n}"))).collect::<Vec<_>>();
+    let (first, second) = (run("a"), run("b"));
+    let schema = rows(&[]).schema();
+    let operators = MergeOperators::default();
+    let mut runs = ExternalSort::new(key_columns(), Arc::clone(&schema), EqualKeys::All, operators.clone(), 1 << 20);
+    for pairs in [&first, &second] {
+        let mut builder = ChunkBuilder::new(key_columns(), Arc::clone(&schema), None, 1);
+        builder.push(rows(pairs)).unwrap();
+        runs.as_mut().unwrap().push(&builder.finish(EqualKeys::All, &operators).unwrap()).unwrap();
+    }
+    let runs = runs.unwrap();
+    let (mut windows, mut seen) = (0, BTreeMap::<i64, Vec<String>>::new());
+    for chunk in runs.merge().unwrap() {
+        let chunk = chunk.unwrap();
+        windows += 1;
+        let pairs = pairs_of(&chunk);
+        let mut next = 0;
+        for key in 0..chunk.rows() as u32 {
+            let places = chunk.places_of(key);
+            assert_eq!(places.start, next);
+            next = places.end;
+            let of_key = &pairs[places.start as usize..places.end as usize];
+            let texts = of_key.iter().map(|(_, text)| text.clone()).collect();
+            assert_eq!(seen.insert(of_key[0].0, texts), None, "a key of two windows");
+        }
+        assert_eq!(next as usize, pairs.len());
+    }
+    assert!(windows > 1, "{windows}");
+    let mut expected = BTreeMap::<i64, Vec<String>>::new();
+    first.into_iter().chain(second).for_each(|(key, text)| expected.entry(key).or_default().push(text));
+    assert_eq!(seen, expected);
+    assert_eq!(runs.merge_keys().unwrap().map(|chunk| chunk.unwrap().rows()).sum::<usize>(), 5);
+}

@@ -162,3 +162,22 @@ proptest! {
         prop_assert_eq!(pairs_of(&chunk, batch_rows), expected.into_iter().collect::<Vec<_>>());
     }
 }
+
+#[test]
+fn all_rows_of_a_key_stay_on_request() {
+    let batches = [rows(&[(3, "a"), (1, "b")]), rows(&[(2, "c"), (3, "d"), (1, "e"), (3, "f")])];
+    let chunk = builder(&batches).finish(EqualKeys::All, &MergeOperators::default()).unwrap();
+    assert_eq!((chunk.rows(), chunk.keys().keys().len()), (3, 3));
+    let texts = |key: u32| {
+        let rows = chunk.sorted().take(&chunk.places_of(key).collect::<Vec<_>>()).unwrap();
+        let texts = rows.column(1).as_string::<i32>().clone();
+        texts.iter().map(|text| text.unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!([texts(0), texts(1), texts(2)], [vec!["b", "e"], vec!["c"], vec!["a", "d", "f"]]);
+    // Rows that were in order, with and without equal keys.
+    for pairs in [&[(1, "a"), (1, "b"), (4, "c")][..], &[(1, "a"), (2, "b"), (4, "c")]] {
+        let chunk = builder(&[rows(pairs)]).finish(EqualKeys::All, &MergeOperators::default()).unwrap();
+        let places: Vec<u32> = (0..chunk.rows() as u32).flat_map(|key| chunk.places_of(key)).collect();
+        assert_eq!(places, [0, 1, 2]);
+    }
+}

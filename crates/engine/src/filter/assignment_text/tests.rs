@@ -5,6 +5,10 @@ use lakerace_io::option::Door;
 
 use super::*;
 
+fn parse_assignment(text: &str) -> Result<ColumnAssignment> {
+    AssignmentText::Whole(text.to_owned()).parsed(RunTime::now())
+}
+
 #[test]
 fn a_column_and_its_value_are_parsed() {
     let parsed = parse_assignment(" \"my price\" = coalesce(price, 1) * 1.1 ").unwrap();
@@ -15,7 +19,7 @@ fn a_column_and_its_value_are_parsed() {
     assert_eq!(parse_assignment("`a b` = c").unwrap().value, Expr::Column("c".to_owned()));
     assert_eq!(parse_assignment("a.b = 1").unwrap().column, "a.b");
     // A name in Python is the column's own, whatever is in it.
-    let named = parse_new_value("my price", "a = b").unwrap();
+    let named = parse_new_value("my price", "a = b", RunTime::now()).unwrap();
     assert_eq!((named.column.as_str(), named.text.as_str()), ("my price", r#""my price = a = b""#));
     assert!(matches!(named.value, Expr::Compare { .. }));
 }
