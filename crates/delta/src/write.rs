@@ -26,6 +26,7 @@ mod statistics;
 mod strict;
 mod truncate;
 pub(crate) mod types;
+pub(crate) mod wider_type;
 mod write_action;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -24,7 +24,7 @@ pub(crate) fn check_new_database(system: &DatabaseSystem, location: &str, job: &
 /// `Conflict`, with the table.
 pub fn check_new_file(path: &Path, job: &Job) -> Result<()> {
     let path = canonical_path(path);
-    // The folder of a table has a log, whatever the file's name.
+    // The folder is parsed apart: a file's name may look like a pattern.
     let (Some(folder), Some(name)) = (path.parent().and_then(Path::to_str), path.file_name()) else { return Ok(()) };
     if path.exists() {
         return Ok(());

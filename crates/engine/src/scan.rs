@@ -327,7 +327,7 @@ impl Scan {
             return self.explain();
         }
         let counted = self.count_plan();
-        // The parts of this plan have the bytes of all columns. Whoever counts reports errors.
+        // The parts of this plan have the bytes of all columns. The count itself reports errors.
         let planned = self.source.plan(&counted.request).unwrap_or(counted);
         self.explain_plan(self.with_requests(planned))
     }

@@ -24,7 +24,7 @@ use crate::kernel::error::guarded;
 use crate::paths::LOG;
 use crate::paths::ROOT;
 use crate::snapshot::partitions::stored_name;
-use crate::write::evolve::wider;
+use crate::write::wider_type::wider;
 
 /// The part of an entry's line that schemas need.
 #[derive(Deserialize)]

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::fit::TargetColumn;
 use super::strict::{refuse_duplicates, refuse_same_names};
 use super::types::table_types;
+use super::wider_type::wider;
 use crate::changes::is_feed_column;
 use crate::commit::metadata::MetadataChanges;
 use crate::log::exact_numbers::ExactNumbers;
@@ -22,8 +23,6 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::columns::TableColumns;
 
 pub(crate) mod fields;
-
-pub(crate) use fields::wider;
 
 use fields::EvolvingSchema;
 

@@ -12,9 +12,9 @@ use lakerace_format::schema_text::{print_type, quoted_name};
 use lakerace_io::option::{COLUMNS, EVOLVE, SCHEMA, WHERE};
 use lakerace_io::{Error, Result};
 
-use super::evolve::fields::wider;
 use super::strict::{MissingFields, check_fields, refuse_duplicates};
 use super::types::table_type;
+use super::wider_type::wider;
 
 /// A column of a table, as a write needs it.
 #[derive(Debug, Clone)]

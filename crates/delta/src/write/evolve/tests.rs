@@ -3,8 +3,9 @@
 use arrow::datatypes::DataType as T;
 use serde_json::json;
 
-use super::fields::{assign, json_field, wider};
+use super::fields::{assign, json_field};
 use crate::write::types::table_type;
+use crate::write::wider_type::wider;
 
 #[test]
 fn types_widen_as_the_protocol_allows() {
