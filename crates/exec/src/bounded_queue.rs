@@ -127,7 +127,7 @@ impl<T> SharedQueue<T> {
 
 impl<T> QueueReceiver<T> {
     /// Has the receiver sleep for `patience` where the queue is empty, unless it gets half full: where items cost less
-    /// than a switch between threads, several are handed over together. The first item is received at once. After that
+    /// than a switch between threads, several are handed over together. The first item is received immediately. After that
     /// time, the receiver is woken for the next item.
     #[must_use]
     pub fn patient(self, patience: Duration) -> Self {

@@ -18,7 +18,7 @@ const KIND: &str = "assignment";
 pub enum AssignmentText {
     /// The column and its value: `price = price * 1.1`.
     Whole(String),
-    /// A column by its own name, whatever is in it.
+    /// A column by its own name, which may have any characters.
     Named {
         /// The column.
         column: String,

@@ -1,7 +1,7 @@
 //! The search for one substring in all texts of an array.
 //!
-//! A search has a cost of its own, which short texts do not repay one by one. The texts of neighbouring rows stand one
-//! after another in memory, so they are searched together: rows between two places where the substring stands cost two
+//! A search has a cost of its own, which short texts do not repay one by one. The texts of neighbouring rows follow one
+//! another in memory, so they are searched together: rows between two places of the substring cost two
 //! comparisons each.
 
 use arrow::array::{Array, ByteView, GenericStringArray, OffsetSizeTrait, StringViewArray};
@@ -10,7 +10,7 @@ use memchr::memmem::Finder;
 
 /// Rows that are searched together: those of a word of the result.
 const ROWS_TOGETHER: usize = 64;
-/// The bytes that are searched for a byte of text at most: between texts that were selected stand those that were not.
+/// The bytes that are searched for a byte of text at most: the texts that were not selected are among those that were.
 const SPAN_PER_TEXT_BYTE: usize = 2;
 /// The longest text that a view contains.
 const INLINE_BYTES: u32 = 12;
@@ -19,14 +19,14 @@ const INLINE_BYTES: u32 = 12;
 pub(super) fn rows_with(array: &StringViewArray, substring: &Finder<'_>) -> BooleanBuffer {
     collect(array.len(), |first, last| {
         let rows = first..last;
-        match ViewSpan::of(array, rows.clone()) {
+        match ViewSpan::covering(array, rows.clone()) {
             Some(span) => span.search(array, rows, substring),
             None => each(rows, |row| array.is_valid(row) && has(array.value(row).as_bytes(), substring)),
         }
     })
 }
 
-/// Like [`rows_with`], where the texts stand one after another anyway.
+/// Finds the rows as [`rows_with`] does, in an array whose texts follow one another in any case.
 pub(super) fn rows_with_offsets<O: OffsetSizeTrait>(
     array: &GenericStringArray<O>,
     substring: &Finder<'_>,
@@ -58,7 +58,7 @@ fn has(text: &[u8], substring: &Finder<'_>) -> bool {
     text.len() >= substring.needle().len() && substring.find(text).is_some()
 }
 
-/// A part of one buffer in which the longer texts of some rows stand, in their order.
+/// A part of one buffer that has the longer texts of some rows, in their order.
 struct ViewSpan {
     buffer: u32,
     start: usize,
@@ -67,7 +67,7 @@ struct ViewSpan {
 
 impl ViewSpan {
     /// None where the texts are in several buffers, in another order, or far apart.
-    fn of(array: &StringViewArray, rows: std::ops::Range<usize>) -> Option<Self> {
+    fn covering(array: &StringViewArray, rows: std::ops::Range<usize>) -> Option<Self> {
         let mut span: Option<Self> = None;
         let mut text_bytes = 0;
         for view in &array.views()[rows] {
@@ -105,7 +105,7 @@ impl ViewSpan {
     }
 }
 
-/// A search through texts that stand in one piece of memory, in ascending order.
+/// A search through texts in one piece of memory, in ascending order.
 struct SpanSearch<'a> {
     bytes: &'a [u8],
     substring: &'a Finder<'a>,
@@ -124,7 +124,7 @@ impl<'a> SpanSearch<'a> {
         self.found = self.substring.find(&self.bytes[start..]).map_or(usize::MAX, |at| start + at);
     }
 
-    /// Returns true if the substring stands between `start` and `end`. Each text starts after the end of the last one.
+    /// Returns true if the substring is between `start` and `end`. Each text starts after the end of the last one.
     fn is_within(&mut self, start: usize, end: usize) -> bool {
         if self.found < start {
             self.seek(start);
