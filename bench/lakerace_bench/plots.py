@@ -21,10 +21,17 @@ if TYPE_CHECKING:
 
 #: Contestants in a row of a chart's key.
 _KEY_COLUMNS = 4
+#: The cases of a report that has charts: those of more would be as tall as a hundred screens.
+_CHARTED_CASES = 150
 
 
 def draw(report: Document, headings: bool) -> dict[str, Figure]:
-    """All figures by key: one a panel, and `ratios` where there are any peers; with their own `headings` or without."""
+    """All figures by key: one a panel, and `ratios` where there are any peers; with their own `headings` or without.
+
+    A report of more cases than can be looked at has none: its tables show the worst cases first.
+    """
+    if sum(len(panel.results) for panel in report.panels) > _CHARTED_CASES:
+        return {}
     drawers = {"seek": lines.gaps_figure, "orc-seek": lines.settings_figure, "upsert": rounds.upserts_figure}
     drawers |= {"tpch": rates_figure, "files": operations.operations_figure, "load": load_figure}
     drawers["file-sizes"] = operations.operations_figure
