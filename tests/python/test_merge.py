@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import subprocess
 import threading
 import warnings
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +20,7 @@ import pytest
 from changed_tables import FEED, LAYOUTS, NO_VECTORS, SCHEMA, Layout, drawn_rows, made, seen_by_all, told, twin
 
 import lakerace as lr
+from lakerace_bench import contestant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,6 +198,68 @@ def test_sources_are_locations_scans_frames_and_lists(tmp_path: Path) -> None:
     table = small(tmp_path / "again", **{"lakerace.primaryKey": "id"})
     merge = table.merge(rows).when_matched_update({"n": "target.n + 1"}).when_not_matched_insert_all()
     assert (merge.execute().inserted, merge.execute().updated) == (1, 2)
+
+
+def test_values_of_sources_get_the_types_of_the_table(tmp_path: Path) -> None:
+    schema = pa.schema(
+        {
+            "id": pa.int64(),
+            "kind": pa.string(),
+            "n": pa.int16(),
+            "at": pa.timestamp("us", "UTC"),
+            "s": pa.struct({"a": pa.int64(), "b": pa.string()}),
+            "l": pa.list_(pa.string()),
+        }
+    )
+    moment = datetime(2026, 1, 2, tzinfo=timezone.utc)
+    row = {"id": 1, "kind": "x", "n": 1, "at": moment, "s": {"a": 1, "b": "p"}, "l": ["q"]}
+    lr.copy(pa.Table.from_pylist([row, {**row, "id": 2}], schema), f"delta:{tmp_path / 't'}")
+    table = lr.Table(tmp_path / "t")
+    source = pa.table(
+        {
+            "l": pa.array([["r", None], None], pa.large_list(pa.large_string())),
+            "s": pa.array([{"a": 7, "b": None}, None], pa.struct({"a": pa.int32(), "b": pa.string()})),
+            "at": pa.array([moment, None], pa.timestamp("ms", "UTC")),
+            "n": pa.array([200, 3], pa.uint8()),
+            "kind": pa.array(["new", None]).dictionary_encode(),
+            "id": pa.array([1, 5], pa.int32()),
+        }
+    )
+    merged = table.merge(source, "id").when_matched_update_all().when_not_matched_insert_all().execute()
+    assert (merged.updated, merged.inserted) == (1, 1)
+    assert sorted(table.to_arrow().to_pylist(), key=itemgetter("id")) == [
+        {"id": 1, "kind": "new", "n": 200, "at": moment, "s": {"a": 7, "b": None}, "l": ["r", None]},
+        {**row, "id": 2},
+        {"id": 5, "kind": None, "n": 3, "at": None, "s": None, "l": None},
+    ]
+    merge = table.merge(source, "id").when_matched_update(
+        {"n": "source.s.a + target.s.a", "kind": "s.b || 'x'"}, "id > 1"
+    )
+    with pytest.raises(lr.UsageError, match="both"):
+        merge.execute()
+    merge = table.merge(source, "id").when_matched_update({"n": "source.s.a + target.s.a", "kind": "source.kind"})
+    assert merge.execute().updated == 2
+    assert sorted(table.to_arrow()["n"].to_pylist(), key=str) == [1, 14, None]
+
+
+def test_duckdb_reads_merged_tables(tmp_path: Path) -> None:
+    rows, source = drawn_rows(random.Random(5), range(90)), drawn_rows(random.Random(6), range(60, 120))
+    folders = []
+    for number, (name, layout) in enumerate(LAYOUTS.items()):
+        # duckdb reads no partition column of such a table: docs/guide/readers.md.
+        if name == "mapped by id, partitioned":
+            continue
+        merge = made(tmp_path / f"t{number}", rows, layout).merge(source, "id")
+        merge = merge.when_matched_delete("source.qty > 6").when_matched_update({"price": "source.price"})
+        merge = merge.when_not_matched_insert_all().when_not_matched_by_source_update({"part": "'z'"}, "qty < 4")
+        assert merge.execute().rows > 60
+        folders.append(tmp_path / f"t{number}")
+    program = Path(__file__).parent / "read_duckdb.py"
+    python = contestant.named("duckdb_delta").python()
+    subprocess.run([str(python), str(program), *map(str, folders)], check=True, timeout=120)
+    for folder in folders:
+        with pa.ipc.open_file(f"{folder}.arrow") as file:
+            assert lr.checksum(file.read_all()) == lr.checksum(lr.scan(folder)), folder.name
 
 
 def refused(table: lr.Table, source: pa.Table) -> list[tuple[Callable[[], Any], type[lr.Error], str]]:

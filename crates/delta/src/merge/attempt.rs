@@ -1,5 +1,7 @@
 //! A merge from one version.
 
+use std::ops::RangeInclusive;
+
 use arrow::array::{RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::take_record_batch;
 use arrow::datatypes::Schema;
@@ -29,8 +31,9 @@ use crate::write::within_memory;
 const SLICE_ROWS: usize = 65_536;
 /// The parts of the memory of which a batch of rows takes one.
 const BATCHES_IN_MEMORY: u64 = 16;
-/// Rows of files that are searched together: each one that is found takes 16 bytes.
-const SEARCHED_ROWS: u64 = 4 << 20;
+/// Rows of files that are searched together, at least and at most. Each one that is found takes so many bytes.
+const SEARCHED_ROWS: RangeInclusive<u64> = (64 << 10)..=(4 << 20);
+const FOUND_ROW_BYTES: u64 = 32;
 const SEARCHED_FILES: usize = 256;
 
 /// An attempt from one version.
@@ -129,6 +132,11 @@ impl MergeAttempt<'_> {
         self.options.memory_bytes / BATCHES_IN_MEMORY
     }
 
+    /// Rows of files that are searched together.
+    fn searched_rows(&self) -> u64 {
+        (self.batch_bytes() / FOUND_ROW_BYTES).clamp(*SEARCHED_ROWS.start(), *SEARCHED_ROWS.end())
+    }
+
     /// Rows of a window that are put together at a time.
     fn slice_rows(&self, window: &SortedChunk) -> usize {
         let row_bytes = window.row_bytes() / window.row_count().max(1);
@@ -153,7 +161,7 @@ impl MergeAttempt<'_> {
             return Ok(());
         }
         let mut is_known = vec![false; window.rows()];
-        for numbers in groups(probe.wanted(self.snapshot, files), files) {
+        for numbers in groups(probe.wanted(self.snapshot, files), files, self.searched_rows()) {
             let some: Vec<&TableFile> = numbers.iter().map(|number| files[*number]).collect();
             let found = visible_matches(self.snapshot, &some, probe.matches(self.snapshot, &some)?)?;
             let mut matched = Vec::new();
@@ -298,13 +306,13 @@ fn each_slice<T>(items: impl Iterator<Item = T>, most: usize, visit: &mut dyn Fn
     if slice.is_empty() { Ok(()) } else { visit(&slice) }
 }
 
-/// Files by their numbers, in groups that are searched together.
-fn groups(numbers: Vec<usize>, files: &[&TableFile]) -> Vec<Vec<usize>> {
+/// Files by their numbers, in groups of up to so many rows, unless a file has more.
+fn groups(numbers: Vec<usize>, files: &[&TableFile], most_rows: u64) -> Vec<Vec<usize>> {
     let (mut groups, mut rows): (Vec<Vec<usize>>, u64) = (Vec::new(), 0);
     for number in numbers {
-        let more = files[number].rows.unwrap_or(SEARCHED_ROWS);
+        let more = files[number].rows.unwrap_or(most_rows);
         match groups.last_mut() {
-            Some(last) if rows + more <= SEARCHED_ROWS && last.len() < SEARCHED_FILES => {
+            Some(last) if rows + more <= most_rows && last.len() < SEARCHED_FILES => {
                 last.push(number);
                 rows += more;
             }
