@@ -1,7 +1,8 @@
 //! The clauses of a merge, bound to the columns of the rows that they are for.
 
-use arrow::array::{Array, BooleanArray, RecordBatch};
+use arrow::array::{Array, BooleanArray, BooleanBufferBuilder, RecordBatch};
 use arrow::buffer::BooleanBuffer;
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::Schema;
 use lakerace_format::Predicate;
 use lakerace_io::{Error, Result};
@@ -94,13 +95,7 @@ impl MergeClauses {
         for clause in &self.clauses {
             let is_true = match &clause.condition {
                 None => BooleanBuffer::new_set(rows.num_rows()),
-                Some(condition) => {
-                    let found = condition.evaluate(rows).map_err(|error| error.at(&self.place))?;
-                    match found.nulls() {
-                        None => found.values().clone(),
-                        Some(nulls) => found.values() & nulls.inner(),
-                    }
-                }
+                Some(condition) => true_rows(condition, rows, &open).map_err(|error| error.at(&self.place))?,
             };
             all.push(BooleanArray::new(&open & &is_true, None));
             open = &open & &!&is_true;
@@ -128,6 +123,24 @@ impl MergeClauses {
         columns.dedup();
         columns
     }
+}
+
+/// Those of the `open` rows for which a condition is true. It is not evaluated for the others: a cast in it may fail there.
+fn true_rows(condition: &Predicate, rows: &RecordBatch, open: &BooleanBuffer) -> Result<BooleanBuffer> {
+    let true_bits = |found: BooleanArray| match found.nulls() {
+        None => found.values().clone(),
+        Some(nulls) => found.values() & nulls.inner(),
+    };
+    if open.count_set_bits() == rows.num_rows() {
+        return condition.evaluate(rows).map(true_bits);
+    }
+    let asked = filter_record_batch(rows, &BooleanArray::new(open.clone(), None));
+    let asked = asked.map_err(|e| Error::internal("rows of a merge are filtered").because(e))?;
+    let found = true_bits(condition.evaluate(&asked)?);
+    let mut bits = BooleanBufferBuilder::new(rows.num_rows());
+    bits.append_n(rows.num_rows(), false);
+    open.set_indices().enumerate().for_each(|(number, row)| bits.set_bit(row, found.value(number)));
+    Ok(bits.build())
 }
 
 /// Each column of the source but some, for the column of the table with its name.
