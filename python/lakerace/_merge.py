@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lakerace import _lakerace
 from lakerace._api import DryRun, Requests
 from lakerace._arguments import checked_methods
+from lakerace._assignments import checked_updates
 from lakerace._errors import UsageError
 from lakerace._job import with_job
-from lakerace._sources import native_source
+from lakerace._sources import is_read_once, native_source
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 _Clause = tuple[str, str, str | None, list[tuple[str, str]], list[str]]
 #: The columns or the condition that a merge is joined by, and the names of table and source.
 _Join = tuple[list[str], str | None, str, str]
+
+
+def _advice_on_value(_name: str, _value: object) -> str:
+    return 'write the value as a text, such as "1" or "\'void\'"'
 
 
 class Merged(NamedTuple):
@@ -94,7 +99,7 @@ class MergeClauses:
     front.
     """
 
-    __slots__ = ("_clauses", "_join", "_location", "_options", "_source")
+    __slots__ = ("_clauses", "_has_run", "_join", "_location", "_options", "_source")
 
     def __init__(self, location: str, source: RowSource, join: _Join, options: dict[str, Any]) -> None:
         """A merge without clauses: :meth:`lakerace.Table.merge` makes it."""
@@ -103,6 +108,7 @@ class MergeClauses:
         self._join = join
         self._options = options
         self._clauses: list[_Clause] = []
+        self._has_run = False
 
     def when_matched_update(self, updates: Mapping[str, str], predicate: str | None = None) -> Self:
         """Sets columns of rows of the table that a row of the source matches.
@@ -211,19 +217,20 @@ class MergeClauses:
         updates: Mapping[str, str] | None = None,
         except_cols: str | Sequence[str] | None = None,
     ) -> Self:
-        for name, text in (updates or {}).items():
-            if not isinstance(text, str):
-                raise UsageError(
-                    f"updates: the value of {name!r} is not a SQL expression, but of type {type(text).__name__}",
-                    advice='write the value as a text, such as "1" or "\'void\'"',
-                )
+        pairs = [] if updates is None else checked_updates(updates, _advice_on_value)
         left_out = [except_cols] if isinstance(except_cols, str) else list(except_cols or ())
-        self._clauses.append((rows, action, predicate, list((updates or {}).items()), left_out))
+        self._clauses.append((rows, action, predicate, pairs, left_out))
         return self
 
     def _run(self, dry_run: bool) -> Merged:
+        if self._has_run and is_read_once(self._source):
+            raise UsageError(
+                "the source is a stream that this merge has read: no rows are left in it",
+                advice="make the merge again with a new stream, or with a table in memory",
+            )
         options = dict(self._options)
         rows = native_source(self._source, options)
+        self._has_run = True
         call = _lakerace.plan_merge if dry_run else _lakerace.merge
         made = call(self._location, rows, self._join, self._clauses, with_job(options))
         made["requests"] = Requests(**made["requests"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lakerace import _lakerace
 from lakerace._api import Requests, dry_fields
 from lakerace._arguments import checked_methods
-from lakerace._errors import UsageError
+from lakerace._assignments import checked_updates
 from lakerace._filter import with_parameters, with_parameters_in
 from lakerace._job import with_job
 from lakerace._merge import MergeBuilder
@@ -76,15 +76,8 @@ class RowChanges:
             >>> changed.rows, changed.version
             (2, 2)
         """
-        names, texts = list(updates), list(updates.values())
-        for name, text in updates.items():
-            if not isinstance(text, str):
-                raise UsageError(
-                    f"updates: the value of {name!r} is not a SQL expression, but of type {type(text).__name__}",
-                    advice=f'write {{{name!r}: "?"}} and params=[{text!r}]',
-                )
-        if not names:
-            raise UsageError("updates: no column is set", advice='write columns and their values, as in {"a": "a + 1"}')
+        pairs = checked_updates(updates, lambda name, value: f'write {{{name!r}: "?"}} and params=[{value!r}]')
+        names, texts = [name for name, _ in pairs], [text for _, text in pairs]
         filled = with_parameters_in([*texts, *([] if where is None else [where])], params)
         options = {"memory_limit": memory_limit, "threads": threads, "io": io, **self._writing(durability)}
         options |= {"enable_deletion_vectors": enable_deletion_vectors}

@@ -39,6 +39,12 @@ def native_source(source: object, options: dict[str, Any]) -> object:
     return source._native if isinstance(source, Scan) else arrow_stream(source)
 
 
+def is_read_once(source: object) -> bool:
+    """Whether a source is a stream, whose rows are gone after they were read: it has neither a length nor rows to collect."""
+    is_stream = hasattr(source, "__arrow_c_stream__") or isinstance(source, Iterator)
+    return is_stream and not (hasattr(source, "__len__") or hasattr(source, "collect") or hasattr(source, "_scanned"))
+
+
 def is_file(source: object) -> TypeGuard[bytes | BinaryIO]:
     """Whether a source holds the bytes of a file: it is such bytes, or an open binary file."""
     return isinstance(source, _BYTES) or (hasattr(source, "read") and not hasattr(source, "__arrow_c_stream__"))

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import deltalake
+import duckdb
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -455,3 +457,57 @@ def test_tables_of_which_nothing_may_go(tmp_path: Path) -> None:
         table.merge(source, "id").when_matched_update_all().execute()
     with pytest.raises(lr.InvalidInputError, match="appendOnly"):
         table.update({"n": "1"})
+
+
+def _streams(rows: pa.Table) -> list[tuple[Any, bool]]:
+    """Sources of the same rows, and whether their rows are gone once they were read."""
+    frame = pl.DataFrame(rows)
+    sources = [
+        (rows, False),
+        (frame, False),
+        (frame.lazy(), False),
+        (frame.to_pandas(), False),
+        (rows.to_pylist(), False),
+    ]
+    return [
+        *sources,
+        (duckdb.from_arrow(rows), False),
+        (rows.to_reader(), True),
+        (duckdb.from_arrow(rows).to_arrow_reader(), True),
+    ]
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_a_stream_is_not_taken_for_a_source_without_rows_in_a_second_run(tmp_path: Path, number: int) -> None:
+    deltalake.write_deltalake(tmp_path / "t", pa.table({"id": [1, 2, 3], "v": [10, 20, 30]}))
+    source, is_gone = _streams(pa.table({"id": [1, 2], "v": [1, 2]}))[number]
+    merge = (
+        lr.Table(tmp_path / "t").merge(source, on="id").when_matched_update_all().when_not_matched_by_source_delete()
+    )
+    assert merge.execute(dry_run=True).updated == 2
+    if is_gone:
+        with pytest.raises(lr.UsageError, match="a stream that this merge has read"):
+            merge.execute()
+        assert deltalake.DeltaTable(tmp_path / "t").version() == 0
+    else:
+        merged = merge.execute()
+        assert (merged.updated, merged.deleted) == (2, 1)
+
+
+def test_a_condition_is_not_asked_of_rows_that_an_earlier_clause_has_decided(tmp_path: Path) -> None:
+    source = pa.table({"id": [1, 2, 3, 4], "t": ["5", "bad", "1", "worse"]})
+    seen = []
+    for name in ("ours", "theirs"):
+        deltalake.write_deltalake(tmp_path / name, pa.table({"id": [1, 2, 3], "v": [10, 20, 30]}))
+    merge = lr.Table(tmp_path / "ours").merge(source, on="id").when_matched_delete("t = 'bad'")
+    merge = merge.when_matched_update({"v": "1"}, "CAST(t AS bigint) > 3")
+    merge.when_not_matched_insert({"id": "id", "v": "0"}, "t = 'worse'").execute()
+    theirs = deltalake.DeltaTable(tmp_path / "theirs").merge(source, "target.id = source.id", "source", "target")
+    theirs = theirs.when_matched_delete("source.t = 'bad'").when_matched_update(
+        {"v": "1"}, "CAST(source.t AS bigint) > 3"
+    )
+    theirs.when_not_matched_insert({"id": "source.id", "v": "0"}, "source.t = 'worse'").execute()
+    for name in ("ours", "theirs"):
+        rows = deltalake.DeltaTable(tmp_path / name).to_pyarrow_table().sort_by("id")
+        seen.append(rows.to_pylist())
+    assert seen[0] == seen[1] == [{"id": 1, "v": 1}, {"id": 3, "v": 30}, {"id": 4, "v": 0}]

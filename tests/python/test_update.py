@@ -281,3 +281,22 @@ def test_new_rows_are_sorted_within_the_memory(check: Callable[[lr.Table], Any],
     assert lr.checksum(table.scan()) == lr.checksum(expected)
     with pytest.raises(lr.UsageError, match="memory"):
         table.update({"v": "v"}, memory_limit="1kB")
+
+
+@pytest.mark.parametrize(
+    ("updates", "message"),
+    [
+        ("price = 2", "updates: a value of type str is no dict"),
+        ([("price", "2")], "updates: a value of type list is no dict"),
+        ({}, "updates: no column is set"),
+        ({1: "2"}, "updates: 1 is no name of a column"),
+        ({"price": 2}, "updates: the value of 'price' is not a SQL expression, but of type int"),
+    ],
+)
+def test_updates_that_are_none_are_refused(updates: Any, message: str) -> None:
+    table = lr.Table("no/such/table")
+    for call in (table.update, table.merge([{"id": 1}], "id").when_matched_update):
+        with pytest.raises(lr.UsageError) as raised:
+            call(updates)
+        assert str(raised.value).startswith(message)
+        assert raised.value.advice
