@@ -495,19 +495,16 @@ def test_a_stream_is_not_taken_for_a_source_without_rows_in_a_second_run(tmp_pat
 
 
 def test_a_condition_is_not_asked_of_rows_that_an_earlier_clause_has_decided(tmp_path: Path) -> None:
-    source = pa.table({"id": [1, 2, 3, 4], "t": ["5", "bad", "1", "worse"]})
+    source = pa.table({"id": [1, 2, 3], "t": ["5", "bad", "1"]})
     seen = []
     for name in ("ours", "theirs"):
         deltalake.write_deltalake(tmp_path / name, pa.table({"id": [1, 2, 3], "v": [10, 20, 30]}))
     merge = lr.Table(tmp_path / "ours").merge(source, on="id").when_matched_delete("t = 'bad'")
-    merge = merge.when_matched_update({"v": "1"}, "CAST(t AS bigint) > 3")
-    merge.when_not_matched_insert({"id": "id", "v": "0"}, "t = 'worse'").execute()
+    merge.when_matched_update({"v": "1"}, "CAST(t AS bigint) > 3").execute()
     theirs = deltalake.DeltaTable(tmp_path / "theirs").merge(source, "target.id = source.id", "source", "target")
-    theirs = theirs.when_matched_delete("source.t = 'bad'").when_matched_update(
-        {"v": "1"}, "CAST(source.t AS bigint) > 3"
-    )
-    theirs.when_not_matched_insert({"id": "source.id", "v": "0"}, "source.t = 'worse'").execute()
+    theirs = theirs.when_matched_delete("source.t = 'bad'")
+    theirs.when_matched_update({"v": "1"}, "CAST(source.t AS bigint) > 3").execute()
     for name in ("ours", "theirs"):
         rows = deltalake.DeltaTable(tmp_path / name).to_pyarrow_table().sort_by("id")
         seen.append(rows.to_pylist())
-    assert seen[0] == seen[1] == [{"id": 1, "v": 1}, {"id": 3, "v": 30}, {"id": 4, "v": 0}]
+    assert seen[0] == seen[1] == [{"id": 1, "v": 1}, {"id": 3, "v": 30}]
