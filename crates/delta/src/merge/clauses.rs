@@ -125,7 +125,7 @@ impl MergeClauses {
     }
 }
 
-/// Those of the `open` rows for which a condition is true. It is not evaluated for the others: a cast in it may fail there.
+/// The `open` rows for which a condition is true. It is not evaluated for the others: a cast in it may fail there.
 fn true_rows(condition: &Predicate, rows: &RecordBatch, open: &BooleanBuffer) -> Result<BooleanBuffer> {
     let true_bits = |found: BooleanArray| match found.nulls() {
         None => found.values().clone(),
