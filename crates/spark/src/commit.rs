@@ -107,7 +107,10 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
         }
         check_files(location, &settings)?;
         let id = settings.get("write.id").ok_or_else(|| Error::internal("a write without an id"))?;
-        return Ok(format!("write.folder{UNIT}{}", staging_folder(location, id)));
+        let folder = staging_folder(location, id);
+        // A stream that starts again has the id of the run that was killed, and meets the files that it has staged.
+        remove_staged(&folder, &storage, &job)?;
+        return Ok(format!("write.folder{UNIT}{folder}"));
     }
     let new = settings.new_table();
     let table = match found {
