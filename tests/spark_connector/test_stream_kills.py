@@ -35,6 +35,24 @@ def test_killed_streams(tmp_path: Path) -> None:
         assert (result[name]["lost"], result[name]["more"]) == (0, 0), result
 
 
+def test_files_that_a_killed_run_has_staged_are_removed(spark: SparkSession, tmp_path: Path) -> None:
+    place = table(tmp_path, [[1], [2]])
+    # The id of a query is in its checkpoint, so that the next run has it, too.
+    query = "d40bae0d-3202-4bf6-86dd-84aeb3501822"
+    checkpoint, target = tmp_path / "checkpoint", tmp_path / "upserted"
+    checkpoint.mkdir()
+    (checkpoint / "metadata").write_text(json.dumps({"id": query}))
+    staged = tmp_path / f"upserted.lakerace-{query}.tmp"
+    staged.mkdir()
+    for task in range(8):
+        (staged / f"part-{task:05}-0.parquet").write_bytes(b"half a file")
+    writer = spark.readStream.format("lakerace").load(place).writeStream.format("lakerace").option("key", "id")
+    writer = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+    end(writer.start(f"delta:{target}"))
+    assert rows(spark, target) == [(1,), (2,)]
+    assert not staged.exists()
+
+
 @pytest.mark.parametrize("source", ["rate", "lakerace"])
 def test_a_kill_while_the_first_micro_batch_is_planned(spark: SparkSession, tmp_path: Path, source: str) -> None:
     place = table(tmp_path, [[1], [2]])
