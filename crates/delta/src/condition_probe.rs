@@ -1,12 +1,12 @@
 //! Finding the rows for which a condition is true.
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::RecordBatch;
 use lakerace_format::predicate::ColumnStatistics;
 use lakerace_format::{Expr, Predicate};
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
-use crate::probe::{FileLookup, RowProbe, StatsPredicate, by_file};
+use crate::probe::{BatchPlace, ExcludedRows, FileLookup, RowProbe, StatsPredicate, by_file};
 use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
@@ -30,10 +30,15 @@ impl ConditionProbe {
     }
 
     /// Adds the rows of a batch for which the condition is true.
-    fn find_in(&self, found: &mut RoaringTreemap, first_row: u64, batch: &RecordBatch) -> Result<()> {
-        let matches = self.predicate.evaluate(batch)?;
-        let is_valid = |row: &usize| matches.nulls().is_none_or(|nulls| nulls.is_valid(*row));
-        let rows = matches.values().set_indices().filter(is_valid).map(|row| first_row + row as u64);
+    fn find_in(
+        &self,
+        found: &mut RoaringTreemap,
+        place: BatchPlace,
+        batch: &RecordBatch,
+        excluded: &ExcludedRows,
+    ) -> Result<()> {
+        let matches = self.predicate.true_among(batch, &excluded.asked_in(place, batch.num_rows()))?;
+        let rows = matches.set_indices().map(|row| place.first_row + row as u64);
         found.append(rows).map_err(|e| Error::internal("rows were found out of order").because(e))?;
         Ok(())
     }
@@ -56,7 +61,9 @@ impl RowProbe for ConditionProbe {
         let wanted: Vec<usize> = (0..files.len()).filter(|number| may_match(files[*number])).collect();
         let kept: Vec<&TableFile> = wanted.iter().map(|number| files[*number]).collect();
         let look = FileLookup { snapshot, columns: self.names.clone(), sought: self };
-        let found = look.through(&kept, &|found, first_row, batch| self.find_in(found, first_row, batch))?;
+        let excluded = ExcludedRows::hidden(snapshot, &kept, std::iter::once(&self.predicate))?;
+        let found = look.through(&kept, &|found, place, batch| self.find_in(found, place, batch, &excluded));
+        let found = found.map_err(|error| error.or_at(snapshot.table().location()))?;
         let mut all = vec![None; files.len()];
         for (number, rows) in wanted.into_iter().zip(by_file(kept.len(), found)) {
             all[number] = rows;

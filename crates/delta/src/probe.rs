@@ -1,12 +1,14 @@
 //! Finding rows in the files of a version: the numbers that they have in their file.
 
+use arrow::buffer::BooleanBuffer;
 use arrow::record_batch::RecordBatch;
 use lakerace_exec::map_slice;
 use lakerace_format::predicate::ColumnStatistics;
-use lakerace_format::{InputFile, ParquetSource, RowGroup};
+use lakerace_format::{InputFile, ParquetSource, Predicate, RowGroup};
 use lakerace_io::Result;
 use roaring::RoaringTreemap;
 
+use crate::deletion_vector;
 use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
 
@@ -25,6 +27,50 @@ pub(crate) trait StatsPredicate: Sync {
     /// The most places of these rows that have the keys, if the rows are in order; `u64::MAX` where no statistics bound
     /// it.
     fn places_in(&self, statistics: &dyn ColumnStatistics) -> u64;
+}
+
+/// The place of a batch of rows.
+#[derive(Clone, Copy)]
+pub(crate) struct BatchPlace {
+    /// The number of the file among those that are searched.
+    pub file: usize,
+    /// The number that the first row has in its file.
+    pub first_row: u64,
+}
+
+/// Rows of files, by the number of the file, that a condition is not asked of: a cast in it may fail there.
+pub(crate) struct ExcludedRows(Vec<Option<RoaringTreemap>>);
+
+impl ExcludedRows {
+    /// The rows that deletion vectors hide, if one of the conditions may fail.
+    pub fn hidden<'a>(
+        snapshot: &Snapshot,
+        files: &[&TableFile],
+        mut conditions: impl Iterator<Item = &'a Predicate>,
+    ) -> Result<Self> {
+        if !conditions.any(Predicate::may_fail) {
+            return Ok(Self(Vec::new()));
+        }
+        let hidden = deletion_vector::treemaps(snapshot.table(), files);
+        Ok(Self(hidden.map_err(|error| snapshot.broken(error))?))
+    }
+
+    /// Excludes further rows of a file, if any are excluded.
+    pub fn add(&mut self, file: usize, rows: &RoaringTreemap) {
+        if let Some(excluded) = self.0.get_mut(file) {
+            *excluded.get_or_insert_default() |= rows;
+        }
+    }
+
+    /// The rows of a batch that are asked.
+    pub fn asked_in(&self, place: BatchPlace, rows: usize) -> BooleanBuffer {
+        match self.0.get(place.file) {
+            Some(Some(excluded)) => {
+                BooleanBuffer::collect_bool(rows, |row| !excluded.contains(place.first_row + row as u64))
+            }
+            _ => BooleanBuffer::new_set(rows),
+        }
+    }
 }
 
 /// A way of looking through files.
@@ -52,18 +98,19 @@ const ROWS_PER_PLACE: u64 = 4 * 20_000;
 
 impl FileLookup<'_> {
     /// Searches these files, several row groups together. `each` gets the batches of a row group one after the other,
-    /// with the number of the first row of each; its result is returned with the number of the file, in order.
+    /// with their places; its result is returned with the number of the file, in order.
     pub fn through<T: Default + Send>(
         &self,
         files: &[&TableFile],
-        each: &(dyn Fn(&mut T, u64, &RecordBatch) -> Result<()> + Sync),
+        each: &(dyn Fn(&mut T, BatchPlace, &RecordBatch) -> Result<()> + Sync),
     ) -> Result<Vec<(usize, T)>> {
         let mut all = Vec::new();
         for (number, files) in files.chunks(FILES_AT_ONCE).enumerate() {
             let opened = self.open(files)?;
-            let results = map_slice(&opened.groups, self.at_once(), |group| opened.look_into(group, each))?;
-            let files = opened.groups.iter().map(|group| number * FILES_AT_ONCE + group.file);
-            all.extend(files.zip(results));
+            let file_of = |group: &RowGroup| number * FILES_AT_ONCE + group.file;
+            let look = |group: &RowGroup| opened.look_into(group, file_of(group), each);
+            let results = map_slice(&opened.groups, self.at_once(), look)?;
+            all.extend(opened.groups.iter().map(file_of).zip(results));
         }
         Ok(all)
     }
@@ -124,12 +171,13 @@ impl ProbedFile {
     fn look_into<T: Default>(
         &self,
         group: &RowGroup,
-        each: &(dyn Fn(&mut T, u64, &RecordBatch) -> Result<()> + Sync),
+        file: usize,
+        each: &(dyn Fn(&mut T, BatchPlace, &RecordBatch) -> Result<()> + Sync),
     ) -> Result<T> {
         let mut result = T::default();
         for batch in self.source.read_row_group(group, &self.columns)? {
             let (first_row, batch) = batch?;
-            each(&mut result, first_row, &batch)?;
+            each(&mut result, BatchPlace { file, first_row }, &batch)?;
         }
         Ok(result)
     }

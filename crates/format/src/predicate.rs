@@ -40,10 +40,12 @@ mod value;
 
 use std::sync::Arc;
 
-use arrow::array::BooleanArray;
+use arrow::array::{Array, BooleanArray, BooleanBufferBuilder};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
-use lakerace_io::Result;
+use lakerace_io::{Error, Result};
 
 pub(crate) use self::bind::find_column;
 use self::node::ConditionNode;
@@ -140,6 +142,24 @@ impl Predicate {
         evaluate::evaluate(&self.node, batch)
     }
 
+    /// Returns true if evaluating it may fail for some values: those of a cast, or of arithmetic that overflows.
+    pub fn may_fail(&self) -> bool {
+        self.node.may_fail()
+    }
+
+    /// The rows of `among` for which the filter is true. The others can't make it fail: it is not evaluated on them then.
+    pub fn true_among(&self, batch: &RecordBatch, among: &BooleanBuffer) -> Result<BooleanBuffer> {
+        if !self.may_fail() || among.count_set_bits() == batch.num_rows() {
+            return Ok(among & &true_rows(&self.evaluate(batch)?));
+        }
+        let asked = filter_record_batch(batch, &BooleanArray::new(among.clone(), None));
+        let found = true_rows(&self.evaluate(&asked.map_err(Error::unexpected)?)?);
+        let mut rows = BooleanBufferBuilder::new(batch.num_rows());
+        rows.append_n(batch.num_rows(), false);
+        among.set_indices().enumerate().for_each(|(number, row)| rows.set_bit(row, found.value(number)));
+        Ok(rows.build())
+    }
+
     /// Succeeds if a set of rows with these statistics may hold a row for which the filter is true. The error is the
     /// reason: `statistics: price max 50 < 60`. Never excludes rows that match.
     pub fn can_match(&self, statistics: &dyn ColumnStatistics) -> Result<(), String> {
@@ -154,6 +174,14 @@ impl Predicate {
     /// The equalities that bloom filters can answer: for each column named, a row that matches has one of these values in it.
     pub fn equalities(&self) -> Vec<(Arc<ColumnRef>, Vec<Value>)> {
         prune::equalities(&self.node)
+    }
+}
+
+/// The rows with a true value; null is none.
+fn true_rows(values: &BooleanArray) -> BooleanBuffer {
+    match values.nulls() {
+        None => values.values().clone(),
+        Some(valid) => values.values() & valid.inner(),
     }
 }
 

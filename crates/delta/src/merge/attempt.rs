@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use arrow::array::{RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::take_record_batch;
 use arrow::datatypes::Schema;
 use delta_kernel::transaction::UpdateTableOperation;
@@ -233,7 +234,9 @@ impl MergeAttempt<'_> {
         let pairs = rows.iter().enumerate().flat_map(of_row);
         each_slice(pairs, self.slice_rows(window), &mut |pairs: &[(u32, u32)]| {
             let pairs_of = self.pairs(window, target, pairs)?;
-            for (clause, hits) in clauses.iter().zip(clauses.hits(&pairs_of)?) {
+            for (clause, hits) in
+                clauses.iter().zip(clauses.hits(&pairs_of, BooleanBuffer::new_set(pairs_of.num_rows()))?)
+            {
                 for pair in hits.values().set_indices() {
                     let at = pairs[pair].0 as usize;
                     if std::mem::replace(&mut is_changed[at], true) {
@@ -281,7 +284,7 @@ impl MergeAttempt<'_> {
     /// Applies the clauses of inserts to rows in the columns of windows.
     fn insert(&self, rows: &RecordBatch, made: &mut MadeRows) -> Result<()> {
         let (rows, clauses) = (self.plan.source_rows(rows)?, &self.plan.not_matched);
-        for (clause, hits) in clauses.iter().zip(clauses.hits(&rows)?) {
+        for (clause, hits) in clauses.iter().zip(clauses.hits(&rows, BooleanBuffer::new_set(rows.num_rows()))?) {
             let BoundAction::Write(values) = &clause.action else { continue };
             if let Some(some) = hit_rows(&rows, &hits)? {
                 let new = values.rows(&some)?;

@@ -1,8 +1,7 @@
 //! The clauses of a merge, bound to the columns of the rows that they are for.
 
-use arrow::array::{Array, BooleanArray, BooleanBufferBuilder, RecordBatch};
+use arrow::array::{BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::filter_record_batch;
 use arrow::datatypes::Schema;
 use lakerace_format::Predicate;
 use lakerace_io::{Error, Result};
@@ -23,6 +22,8 @@ pub(crate) struct MergeClauses {
 pub(crate) struct BoundClause {
     /// `None`: true of every row.
     pub condition: Option<Predicate>,
+    /// The condition as SQL, for errors.
+    condition_text: String,
     pub action: BoundAction,
 }
 
@@ -46,16 +47,19 @@ impl MergeClauses {
         snapshot: &Snapshot,
     ) -> Result<Self> {
         let bound = clauses.iter().map(|clause| -> Result<BoundClause> {
+            let condition_text = clause.condition_text.clone().unwrap_or_default();
             let condition = clause.condition.as_ref().map(|condition| {
                 let bound = names.resolved(condition, rows).and_then(|condition| Predicate::bind(&condition, input));
-                bound.map_err(|error| error.at(format!("{:?}", clause.condition_text.as_deref().unwrap_or_default())))
+                bound.map_err(|error| error.at(format!("{condition_text:?}")))
             });
             let condition = condition.transpose()?;
             let assignments = match &clause.action {
                 MergeAction::Delete if rows == ClauseRows::Source => {
                     return Err(Error::usage("a row that the table lacks can't be deleted from it"));
                 }
-                MergeAction::Delete => return Ok(BoundClause { condition, action: BoundAction::Delete }),
+                MergeAction::Delete => {
+                    return Ok(BoundClause { condition, condition_text, action: BoundAction::Delete });
+                }
                 MergeAction::Set(assignments) => assignments.clone(),
                 MergeAction::SetAll { except } => all_columns(names, except)?,
             };
@@ -70,7 +74,7 @@ impl MergeClauses {
             let kept = |column: &str| (rows != ClauseRows::Source).then(|| names.of_target(column, rows));
             let target = (snapshot.schema(), snapshot.table().location());
             let values = NewValues::bind(&assignments, input, target, &kept)?;
-            Ok(BoundClause { condition, action: BoundAction::Write(values) })
+            Ok(BoundClause { condition, condition_text, action: BoundAction::Write(values) })
         });
         Ok(Self { clauses: bound.collect::<Result<_>>()?, place: snapshot.table().location().to_owned() })
     }
@@ -85,20 +89,22 @@ impl MergeClauses {
 
     /// Returns true if each row is deleted, so that it does not matter how many rows match it.
     pub fn delete_all(&self) -> bool {
-        matches!(self.clauses.as_slice(), [BoundClause { condition: None, action: BoundAction::Delete }])
+        matches!(self.clauses.as_slice(), [BoundClause { condition: None, action: BoundAction::Delete, .. }])
     }
 
-    /// For each clause, the rows that it decides on.
-    pub fn hits(&self, rows: &RecordBatch) -> Result<Vec<BooleanArray>> {
-        let mut open = BooleanBuffer::new_set(rows.num_rows());
+    /// For each clause, those of the `open` rows that it decides on. A condition is not asked of rows that are decided.
+    pub fn hits(&self, rows: &RecordBatch, mut open: BooleanBuffer) -> Result<Vec<BooleanArray>> {
         let mut all = Vec::with_capacity(self.clauses.len());
         for clause in &self.clauses {
-            let is_true = match &clause.condition {
-                None => BooleanBuffer::new_set(rows.num_rows()),
-                Some(condition) => true_rows(condition, rows, &open).map_err(|error| error.at(&self.place))?,
+            let hits = match &clause.condition {
+                None => open.clone(),
+                Some(condition) => {
+                    let hits = condition.true_among(rows, &open);
+                    hits.map_err(|error| error.at(format!("{:?}", clause.condition_text)).at(&self.place))?
+                }
             };
-            all.push(BooleanArray::new(&open & &is_true, None));
-            open = &open & &!&is_true;
+            open = &open & &!&hits;
+            all.push(BooleanArray::new(hits, None));
         }
         Ok(all)
     }
@@ -123,24 +129,6 @@ impl MergeClauses {
         columns.dedup();
         columns
     }
-}
-
-/// The `open` rows for which a condition is true. It is not evaluated for the others: a cast in it may fail there.
-fn true_rows(condition: &Predicate, rows: &RecordBatch, open: &BooleanBuffer) -> Result<BooleanBuffer> {
-    let true_bits = |found: BooleanArray| match found.nulls() {
-        None => found.values().clone(),
-        Some(nulls) => found.values() & nulls.inner(),
-    };
-    if open.count_set_bits() == rows.num_rows() {
-        return condition.evaluate(rows).map(true_bits);
-    }
-    let asked = filter_record_batch(rows, &BooleanArray::new(open.clone(), None));
-    let asked = asked.map_err(|e| Error::internal("rows of a merge are filtered").because(e))?;
-    let found = true_bits(condition.evaluate(&asked)?);
-    let mut bits = BooleanBufferBuilder::new(rows.num_rows());
-    bits.append_n(rows.num_rows(), false);
-    open.set_indices().enumerate().for_each(|(number, row)| bits.set_bit(row, found.value(number)));
-    Ok(bits.build())
 }
 
 /// Each column of the source but some, for the column of the table with its name.

@@ -8,7 +8,7 @@ use roaring::RoaringTreemap;
 use super::clauses::{BoundAction, MergeClauses};
 use super::made_rows::{FileRowSets, MadeRows};
 use crate::deletion_vector;
-use crate::probe::{FileLookup, StatsPredicate};
+use crate::probe::{BatchPlace, ExcludedRows, FileLookup, StatsPredicate};
 use crate::row_reader::read_rows;
 use crate::snapshot::Snapshot;
 use crate::snapshot::files::TableFile;
@@ -34,7 +34,10 @@ impl UnmatchedRows<'_> {
         let may_match = |file: &TableFile| self.may_be_in(&FileStatistics { file, columns: self.snapshot.columns() });
         let numbers: Vec<usize> = (0..files.len()).filter(|number| may_match(files[*number])).collect();
         let wanted: Vec<&TableFile> = numbers.iter().map(|number| files[*number]).collect();
-        let found = self.find(&wanted)?;
+        let conditions = self.clauses.iter().filter_map(|clause| clause.condition.as_ref());
+        let mut excluded = ExcludedRows::hidden(self.snapshot, &wanted, conditions)?;
+        numbers.iter().enumerate().for_each(|(at, number)| excluded.add(at, &seen.matched[*number]));
+        let found = self.find(&wanted, &excluded)?;
         let touched: Vec<usize> =
             (0..wanted.len()).filter(|at| found[*at].iter().any(|rows| !rows.is_empty())).collect();
         let with_rows: Vec<&TableFile> = touched.iter().map(|at| wanted[*at]).collect();
@@ -90,17 +93,18 @@ impl UnmatchedRows<'_> {
         }
     }
 
-    /// The rows of each file that each clause decides on, hidden and matched ones included.
-    fn find(&self, files: &[&TableFile]) -> Result<Vec<ClauseRows>> {
+    /// The rows of each file that each clause decides on, hidden and matched ones included unless they are excluded.
+    fn find(&self, files: &[&TableFile], excluded: &ExcludedRows) -> Result<Vec<ClauseRows>> {
         let columns = self.clauses.condition_columns(self.snapshot.schema());
         let look = FileLookup { snapshot: self.snapshot, columns, sought: self };
         let none = || self.clauses.iter().map(|_| RoaringTreemap::new()).collect::<ClauseRows>();
-        let each = |found: &mut ClauseRows, first_row: u64, batch: &RecordBatch| -> Result<()> {
+        let each = |found: &mut ClauseRows, place: BatchPlace, batch: &RecordBatch| -> Result<()> {
             if found.is_empty() {
                 *found = none();
             }
-            for (found, hits) in found.iter_mut().zip(self.clauses.hits(batch)?) {
-                let rows = hits.values().set_indices().map(|row| first_row + row as u64);
+            let asked = excluded.asked_in(place, batch.num_rows());
+            for (found, hits) in found.iter_mut().zip(self.clauses.hits(batch, asked)?) {
+                let rows = hits.values().set_indices().map(|row| place.first_row + row as u64);
                 found.append(rows).map_err(|e| Error::internal("rows were found out of order").because(e))?;
             }
             Ok(())

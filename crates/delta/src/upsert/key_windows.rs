@@ -301,9 +301,9 @@ impl KeyProbe<'_> {
     pub fn rows(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>> {
         let wanted = self.wanted(snapshot, files);
         let kept: Vec<&TableFile> = wanted.iter().map(|number| files[*number]).collect();
-        let found = self.look(snapshot).through(&kept, &|found: &mut RoaringTreemap, first_row, batch| {
+        let found = self.look(snapshot).through(&kept, &|found: &mut RoaringTreemap, place, batch| {
             let mut rows = Vec::with_capacity(batch.num_rows());
-            self.find_in(batch, |row, _| rows.push(first_row + row as u64))?;
+            self.find_in(batch, |row, _| rows.push(place.first_row + row as u64))?;
             found.append(rows).map_err(|_| Error::internal("the rows of a file were read in another order"))?;
             Ok(())
         })?;
@@ -318,8 +318,8 @@ impl KeyProbe<'_> {
     pub fn matches(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<Vec<Match>>>> {
         let wanted = self.wanted(snapshot, files);
         let kept: Vec<&TableFile> = wanted.iter().map(|number| files[*number]).collect();
-        let found = self.look(snapshot).through(&kept, &|found: &mut Vec<Match>, first_row, batch| {
-            self.find_in(batch, |row, key| found.push((first_row + row as u64, key as u32)))
+        let found = self.look(snapshot).through(&kept, &|found: &mut Vec<Match>, place, batch| {
+            self.find_in(batch, |row, key| found.push((place.first_row + row as u64, key as u32)))
         })?;
         let mut all = vec![None; files.len()];
         wanted.iter().for_each(|number| all[*number] = Some(Vec::new()));

@@ -5,7 +5,6 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow::compute::and;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use lakerace_exec::{WorkerThreads, caught, lock, wait_briefly};
 use lakerace_io::{Error, Job, Result};
@@ -381,12 +380,11 @@ impl<U: DecodeUnits> ScheduleCore<U> {
             Some(step) => error.at(self.scan.units.unit_place(step.unit)),
             None => error,
         };
-        let mask = predicate.evaluate(&batch).map_err(named)?;
         match self.visible(step) {
-            None => Ok(RowMask::new(&mask)),
+            None => Ok(RowMask::new(&predicate.evaluate(&batch).map_err(named)?)),
             Some(visible) => {
-                let both = and(&mask, &visible).map_err(Error::unexpected)?;
-                Ok(RowMask::new(&both))
+                let rows = predicate.true_among(&batch, visible.values()).map_err(named)?;
+                Ok(RowMask::new(&BooleanArray::new(rows, None)))
             }
         }
     }

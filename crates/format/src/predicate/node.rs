@@ -109,7 +109,7 @@ impl ConditionNode {
 }
 
 impl ConditionNode {
-    fn may_fail(&self) -> bool {
+    pub fn may_fail(&self) -> bool {
         match self {
             Self::Constant(_) | Self::Known { .. } | Self::Compare { .. } | Self::In { .. } | Self::Like { .. } => {
                 false

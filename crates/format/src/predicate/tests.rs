@@ -524,6 +524,20 @@ fn statistics(batch: &RecordBatch, slack: i128, missing: usize) -> Known {
     known
 }
 
+#[test]
+fn rows_that_are_not_asked_do_not_fail() {
+    let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("7"), Some("bad"), None, Some("3")]));
+    let shown = batch(vec![("x", texts)]);
+    let cast = Expr::Cast { expr: column("x"), data_type: DataType::Int64, is_lenient: false };
+    let over_five =
+        Expr::Compare { op: CompareOp::Gt, left: Box::new(cast), right: Box::new(Expr::Literal(number(5, 0))) };
+    let bound = Predicate::bind(&over_five, &shown.schema()).unwrap();
+    let asked = BooleanBuffer::from(vec![true, false, true, true]);
+    assert_eq!(bound.true_among(&shown, &asked).unwrap(), BooleanBuffer::from(vec![true, false, false, false]));
+    assert_eq!(bound.true_among(&shown, &BooleanBuffer::new_unset(4)).unwrap(), BooleanBuffer::new_unset(4));
+    assert!(bound.true_among(&shown, &BooleanBuffer::new_set(4)).unwrap_err().to_string().contains("'bad'"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -531,6 +545,19 @@ proptest! {
     fn agrees_with_the_definitions(batch in random_batch(), expr in random_expr()) {
         let expected: Vec<Option<bool>> = (0..batch.num_rows()).map(|row| naive(&expr, &batch, row)).collect();
         prop_assert_eq!(rows(&expr, &batch), expected);
+    }
+
+    #[test]
+    fn is_true_among_some_rows_as_among_all(
+        batch in random_batch(),
+        expr in random_expr(),
+        among in proptest::collection::vec(any::<bool>(), 64),
+    ) {
+        let found = rows(&expr, &batch);
+        let asked = BooleanBuffer::collect_bool(found.len(), |row| among[row % among.len()]);
+        let expected = BooleanBuffer::collect_bool(found.len(), |row| asked.value(row) && found[row] == T);
+        let bound = Predicate::bind(&expr, &batch.schema()).unwrap();
+        prop_assert_eq!(bound.true_among(&batch, &asked).unwrap(), expected);
     }
 
     #[test]
