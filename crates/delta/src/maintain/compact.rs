@@ -117,8 +117,8 @@ pub struct Compacted {
     pub given_up: u64,
 }
 
-/// The parts of the memory of which a batch takes one: some are decoded ahead.
-const BATCHES_IN_MEMORY: u64 = 16;
+/// The parts of the memory of which a batch takes one: four are decoded ahead, and one is copied with its keys.
+const BATCHES_IN_MEMORY: u64 = 32;
 /// Bytes of old files that one commit replaces, or a little more: at most these are lost where another writer changes
 /// the schema.
 const COMMIT_BYTES: u64 = 4 << 30;
