@@ -1,9 +1,10 @@
-"""Rows that a deletion vector hides, or that a row of the source matches, can't make a condition fail."""
+"""Rows that a deletion vector hides, that a row of the source matches, or that AND or OR decides, can't make a condition fail."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 from changed_tables import of_delta_rs
@@ -97,3 +98,22 @@ def test_errors_of_rows_that_are_there_name_table_and_condition(tmp_path: Path) 
     with pytest.raises(lr.InvalidInputError, match=r'"CAST\(t AS bigint\) > 700"'):
         merge.execute()
     assert len(visible(tmp_path)) == len(set(range(ROWS)) - {n for n in range(ROWS) if n % 7 == 3})
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "t <> 'bad' AND CAST(t AS bigint) > 700",
+        "n > 0 AND t <> 'bad' AND CAST(t AS bigint) < 30 AND big < 20",
+        "t = 'bad' OR CAST(t AS bigint) > 700",
+        "big < 1000000 AND big + 9000000000000000000 > 9000000000000000500",
+        "n % 7 = 3 OR CAST(t AS bigint) > 700",
+    ],
+)
+def test_rows_that_another_part_decides(tmp_path: Path, condition: str) -> None:
+    rows = table(tmp_path).scan(columns=["n", "t", "big"]).to_arrow()
+    bad = pa.table({"n": [10_006], "t": ["bad"], "big": pa.array([2**62], pa.int64())})
+    rows = pa.concat_tables([rows.cast(bad.schema), bad])
+    lr.copy(rows, str(tmp_path / "rows.parquet"), row_group_rows=100)
+    wanted = duckdb.sql(f"SELECT n FROM rows WHERE {condition}").to_arrow_table()["n"].to_pylist()
+    assert lr.scan(str(tmp_path / "rows.parquet"), where=condition).to_arrow()["n"].to_pylist() == wanted

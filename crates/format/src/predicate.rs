@@ -21,6 +21,7 @@
 //! - Column names are matched exactly; `a.b` is the column of that name, or else field `b` of the struct `a`.
 
 mod arithmetic;
+mod asked_rows;
 mod bind;
 mod branches;
 mod call;
@@ -40,13 +41,13 @@ mod value;
 
 use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray, BooleanBufferBuilder};
+use arrow::array::BooleanArray;
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
-use lakerace_io::{Error, Result};
+use lakerace_io::Result;
 
+use self::asked_rows::true_rows;
 pub(crate) use self::bind::find_column;
 use self::node::ConditionNode;
 pub use self::prune::{Bounds, ColumnStatistics};
@@ -147,17 +148,9 @@ impl Predicate {
         self.node.may_fail()
     }
 
-    /// The rows of `among` for which the filter is true. The others can't make it fail: it is not evaluated on them then.
+    /// The rows of `among` for which the filter is true. The others can't make it fail: they are not asked.
     pub fn true_among(&self, batch: &RecordBatch, among: &BooleanBuffer) -> Result<BooleanBuffer> {
-        if !self.may_fail() || among.count_set_bits() == batch.num_rows() {
-            return Ok(among & &true_rows(&self.evaluate(batch)?));
-        }
-        let asked = filter_record_batch(batch, &BooleanArray::new(among.clone(), None));
-        let found = true_rows(&self.evaluate(&asked.map_err(Error::unexpected)?)?);
-        let mut rows = BooleanBufferBuilder::new(batch.num_rows());
-        rows.append_n(batch.num_rows(), false);
-        among.set_indices().enumerate().for_each(|(number, row)| rows.set_bit(row, found.value(number)));
-        Ok(rows.build())
+        Ok(among & &true_rows(&evaluate::evaluate_asked(&self.node, batch, among)?))
     }
 
     /// Succeeds if a set of rows with these statistics may hold a row for which the filter is true. The error is the
@@ -174,14 +167,6 @@ impl Predicate {
     /// The equalities that bloom filters can answer: for each column named, a row that matches has one of these values in it.
     pub fn equalities(&self) -> Vec<(Arc<ColumnRef>, Vec<Value>)> {
         prune::equalities(&self.node)
-    }
-}
-
-/// The rows with a true value; null is none.
-fn true_rows(values: &BooleanArray) -> BooleanBuffer {
-    match values.nulls() {
-        None => values.values().clone(),
-        Some(valid) => values.values() & valid.inner(),
     }
 }
 

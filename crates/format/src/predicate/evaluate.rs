@@ -14,6 +14,7 @@ use lakerace_io::{Error, Result};
 
 use super::ColumnRef;
 use super::arithmetic::{arithmetic, compare_operands};
+use super::asked_rows::{asked_rows, spread};
 use super::branches::branch_values;
 use super::call::FunctionCall;
 use super::kernels::{internal, kernel};
@@ -73,24 +74,43 @@ pub(super) fn evaluate(node: &ConditionNode, batch: &RecordBatch) -> Result<Bool
     }
 }
 
-/// AND or OR of conditions; stops where the rest can't change the outcome of any row.
+/// The values of a condition for the `asked` rows. Those of the others are any: a cast of them may fail.
+pub(super) fn evaluate_asked(node: &ConditionNode, batch: &RecordBatch, asked: &BooleanBuffer) -> Result<BooleanArray> {
+    if !node.may_fail() || asked.count_set_bits() == batch.num_rows() {
+        return evaluate(node, batch);
+    }
+    Ok(spread(&evaluate(node, &asked_rows(node, batch, asked)?)?, asked))
+}
+
+/// AND or OR of conditions; stops where the rest can't change the outcome of any row. Conditions that may fail come last, and are asked
+/// of the rows only that the others leave open.
 fn combine(nodes: &[ConditionNode], batch: &RecordBatch, is_and: bool) -> Result<BooleanArray> {
     let mut result: Option<BooleanArray> = None;
-    for node in nodes {
-        let next = evaluate(node, batch)?;
+    let (failing, sure): (Vec<_>, Vec<_>) = nodes.iter().partition(|node| node.may_fail());
+    for node in sure.into_iter().chain(failing) {
         let joined = match result {
-            None => next,
-            Some(so_far) if is_and => internal(boolean::and_kleene(&so_far, &next))?,
-            Some(so_far) => internal(boolean::or_kleene(&so_far, &next))?,
+            None => evaluate(node, batch)?,
+            Some(so_far) => {
+                let next = evaluate_asked(node, batch, &open_rows(&so_far, is_and))?;
+                internal(if is_and { boolean::and_kleene(&so_far, &next) } else { boolean::or_kleene(&so_far, &next) })?
+            }
         };
-        let is_settled = joined.null_count() == 0
-            && if is_and { joined.true_count() == 0 } else { joined.true_count() == joined.len() };
-        if is_settled {
+        if open_rows(&joined, is_and).count_set_bits() == 0 {
             return Ok(joined);
         }
         result = Some(joined);
     }
     Ok(result.unwrap_or_else(|| constant(Some(is_and), batch.num_rows())))
+}
+
+/// The rows whose outcome further conditions can change: those that are not false in an AND, or not true in an OR.
+fn open_rows(so_far: &BooleanArray, is_and: bool) -> BooleanBuffer {
+    match so_far.nulls() {
+        None if is_and => so_far.values().clone(),
+        None => !so_far.values(),
+        Some(valid) if is_and => so_far.values() | &!valid.inner(),
+        Some(valid) => !&(so_far.values() & valid.inner()),
+    }
 }
 
 /// The values of a column, null if a struct that contains it is null.

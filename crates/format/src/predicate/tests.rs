@@ -524,14 +524,35 @@ fn statistics(batch: &RecordBatch, slack: i128, missing: usize) -> Known {
     known
 }
 
+/// Texts, one of which is no number.
+fn texts() -> RecordBatch {
+    batch(vec![("x", Arc::new(StringArray::from(vec![Some("7"), Some("bad"), None, Some("3")])))])
+}
+
+/// `CAST(x AS bigint) > 5`
+fn cast_over_five() -> Expr {
+    let cast = Expr::Cast { expr: column("x"), data_type: "bigint".to_owned(), is_lenient: false };
+    Expr::Compare { op: CompareOp::Greater, left: Box::new(cast), right: Box::new(Expr::Literal(number(5, 0))) }
+}
+
+#[test]
+fn rows_that_another_condition_decides_do_not_fail() {
+    let bad = || compare("x", CompareOp::Eq, Literal::Text("bad".into()));
+    let good = || Expr::Not(Box::new(bad()));
+    assert_eq!(rows(&Expr::And(vec![good(), cast_over_five()]), &texts()), [T, F, None, F]);
+    assert_eq!(rows(&Expr::And(vec![cast_over_five(), good()]), &texts()), [T, F, None, F]);
+    assert_eq!(rows(&Expr::Or(vec![bad(), cast_over_five()]), &texts()), [T, T, None, F]);
+    let neither = Expr::Not(Box::new(Expr::Or(vec![cast_over_five(), bad()])));
+    assert_eq!(rows(&neither, &texts()), [F, F, None, T]);
+    let open = Expr::And(vec![cast_over_five(), bad()]);
+    let error = Predicate::bind(&open, &texts().schema()).unwrap().evaluate(&texts()).unwrap_err();
+    assert!(error.to_string().contains("'bad'"), "{error}");
+}
+
 #[test]
 fn rows_that_are_not_asked_do_not_fail() {
-    let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("7"), Some("bad"), None, Some("3")]));
-    let shown = batch(vec![("x", texts)]);
-    let cast = Expr::Cast { expr: column("x"), data_type: DataType::Int64, is_lenient: false };
-    let over_five =
-        Expr::Compare { op: CompareOp::Gt, left: Box::new(cast), right: Box::new(Expr::Literal(number(5, 0))) };
-    let bound = Predicate::bind(&over_five, &shown.schema()).unwrap();
+    let shown = texts();
+    let bound = Predicate::bind(&cast_over_five(), &shown.schema()).unwrap();
     let asked = BooleanBuffer::from(vec![true, false, true, true]);
     assert_eq!(bound.true_among(&shown, &asked).unwrap(), BooleanBuffer::from(vec![true, false, false, false]));
     assert_eq!(bound.true_among(&shown, &BooleanBuffer::new_unset(4)).unwrap(), BooleanBuffer::new_unset(4));
