@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -65,6 +66,37 @@ def test_each_command_has_a_manual_page(tmp_path: Path) -> None:
     page = (tmp_path / "man1" / "lakerace-scan.1").read_text()
     assert page.splitlines()[2].startswith(".TH lakerace-scan 1") or ".TH lakerace-scan 1" in page
     assert "--where" in page.replace("\\-", "-")
+
+
+def flags(text: str) -> set[str]:
+    """The options that a help lists."""
+    return set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.MULTILINE))
+
+
+def test_options_of_requests_have_their_own_help(tmp_path: Path) -> None:
+    ok("man", tmp_path)
+    with_io = 0
+    for name in set(commands()) - OTHERS:
+        usual = flags(ok(name, "--help").out)
+        page = (tmp_path / f"lakerace-{name}.1").read_text().replace("\\-", "-")
+        # The flags of subcommands are in their own pages.
+        everything = set(re.findall(r"^\\fB--([a-z-]+)", page, re.MULTILINE))
+        everything |= set(re.findall(r", \\fB--([a-z-]+)", page))
+        if "help-io" not in usual:
+            assert "min-seek-size" not in everything
+            continue
+        with_io += 1
+        io = flags(ok(name, "--help-io").out)
+        assert io & usual == {"help", "help-io"} & io
+        assert {"min-seek-size", "io", "retry-time"} <= io
+        assert "storage-option" in usual
+        assert (usual | io) - {"help"} == everything - {"help"}, name
+        assert io == flags(ok(name, "--json", "--help-io").out)
+    assert with_io > 10
+    assert run("completions", "bash", "--help-io").code == 2
+    script = ok("completions", "bash").out
+    assert completed(script, "lakerace", "scan", "--min-s") == ["--min-seek-size"]
+    assert set(completed(script, "lakerace", "scan", "--help")) == {"--help", "--help-io"}
 
 
 def test_help_takes_a_command() -> None:

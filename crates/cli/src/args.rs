@@ -6,6 +6,7 @@ mod durability;
 mod examples;
 mod files;
 mod filter;
+pub(crate) mod io_help;
 mod load;
 mod log;
 mod row_output;
@@ -63,7 +64,7 @@ pub(crate) struct Cli {
 
 /// The command line as help, completions and manual pages show it: with examples, and wrapped where a person reads it.
 pub(crate) fn command_line() -> clap::Command {
-    let command = examples::with_examples(Cli::command());
+    let command = io_help::with_io_help(examples::with_examples(Cli::command()));
     match std::io::stdout().is_terminal() {
         true => command.max_term_width(120),
         false => command.term_width(0),

@@ -14,7 +14,7 @@ use lakerace_io::option::{
     LOG_FILE, LOG_FORMAT, MEMORY_LIMIT, Mention, OptionDefinition, QUIET, THREADS, VERBOSE, mentions,
 };
 
-use crate::args::{Cli, Command, command_line};
+use crate::args::{Cli, Command, command_line, io_help};
 use crate::{failure, places};
 
 /// The front of a variable that gives a default, before the option's id in capitals.
@@ -54,7 +54,7 @@ impl From<Error> for ParseFailure {
 
 /// Parses arguments, the first of which is the program's name, and adds the defaults that apply, which it returns.
 pub(crate) fn parse(args: &[OsString]) -> Result<(Cli, Vec<OptionDefault>), ParseFailure> {
-    let (matches, cli) = Cli::parse_with(command_line(), args)?;
+    let (matches, cli) = Cli::parse_with(io_help::for_arguments(command_line(), args), args)?;
     config::use_file(cli.global.config.clone())?;
     // They help where a configuration is wrong.
     if matches!(cli.command, Command::Completions(_) | Command::Man(_) | Command::Bench { .. } | Command::Proxy(_)) {
