@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from lakerace._errors import UsageError
 
 
-def checked_updates(updates: Mapping[str, str], advice_on: Callable[[str, object], str]) -> list[tuple[str, str]]:
-    """Columns and the SQL expressions of their values. `advice_on` says how a value that is none is written.
+def checked_updates(updates: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Columns and the SQL expressions of their values.
 
     Raises:
         UsageError: They are no mapping, none, or no texts.
@@ -24,6 +24,6 @@ def checked_updates(updates: Mapping[str, str], advice_on: Callable[[str, object
         if not isinstance(text, str):
             raise UsageError(
                 f"updates: the value of {name!r} is not a SQL expression, but of type {type(text).__name__}",
-                advice=advice_on(name, text),
+                advice=f'write {{{name!r}: "?"}} and params=[{text!r}]',
             )
     return list(updates.items())

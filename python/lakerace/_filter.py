@@ -80,4 +80,4 @@ def _parameter(value: object) -> tuple[str, str]:
         return "text", value.isoformat()
     if isinstance(value, UUID):
         return "text", str(value)
-    raise UsageError(f"params: a filter can't have a value of type {type(value).__name__}")
+    raise UsageError(f"params: a value of type {type(value).__name__} can't be a parameter")

@@ -10,6 +10,7 @@ from lakerace._api import DryRun, Requests
 from lakerace._arguments import checked_methods
 from lakerace._assignments import checked_updates
 from lakerace._errors import UsageError
+from lakerace._filter import with_parameters_in
 from lakerace._job import with_job
 from lakerace._sources import is_read_once, native_source
 
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 _Clause = tuple[str, str, str | None, list[tuple[str, str]], list[str]]
 #: The columns or the condition that a merge is joined by, and the names of table and source.
 _Join = tuple[list[str], str | None, str, str]
-
-
-def _advice_on_value(_name: str, _value: object) -> str:
-    return 'write the value as a text, such as "1" or "\'void\'"'
 
 
 class Merged(NamedTuple):
@@ -110,114 +107,140 @@ class MergeClauses:
         self._clauses: list[_Clause] = []
         self._has_run = False
 
-    def when_matched_update(self, updates: Mapping[str, str], predicate: str | None = None) -> Self:
+    def when_matched_update(
+        self, updates: Mapping[str, str], predicate: str | None = None, params: Sequence[object] | None = None
+    ) -> Self:
         """Sets columns of rows of the table that a row of the source matches.
 
         Args:
             updates: Columns and their values: SQL expressions over both rows, such as `{"price": "source.price * 1.1"}`.
             predicate: A SQL expression; true of all pairs by default.
+            params: The values of each `?`, first those in `updates`, then those in `predicate`, as for :func:`lakerace.scan`.
 
         Examples:
             >>> merge = lr.Table("lake/orders").merge("changes.csv")
-            >>> merge.when_matched_update({"price": "target.price + source.price"}).execute().updated
+            >>> merge.when_matched_update({"price": "source.price + ?"}, "target.price > ?", [2.5, 0]).execute().updated
             1
         """
-        return self._with("matched", "set", predicate, updates)
+        return self._with("matched", "set", predicate, params, updates)
 
     def when_matched_update_all(
-        self, predicate: str | None = None, except_cols: str | Sequence[str] | None = None
+        self,
+        predicate: str | None = None,
+        except_cols: str | Sequence[str] | None = None,
+        params: Sequence[object] | None = None,
     ) -> Self:
         """Sets each column that the source has, in rows of the table that a row of the source matches.
 
         Args:
             predicate: A SQL expression; true of all pairs by default.
             except_cols: Columns of the source that are left out.
+            params: The values of each `?` in `predicate`, as for :func:`lakerace.scan`.
 
         Examples:
             >>> merge = lr.Table("lake/orders").merge("changes.csv")
             >>> merge.when_matched_update_all("source.price <> target.price").execute().updated
             1
         """
-        return self._with("matched", "set_all", predicate, except_cols=except_cols)
+        return self._with("matched", "set_all", predicate, params, except_cols=except_cols)
 
-    def when_matched_delete(self, predicate: str | None = None) -> Self:
+    def when_matched_delete(self, predicate: str | None = None, params: Sequence[object] | None = None) -> Self:
         """Deletes rows of the table that a row of the source matches.
 
         Args:
             predicate: A SQL expression; true of all pairs by default.
+            params: The values of each `?` in `predicate`, as for :func:`lakerace.scan`.
 
         Examples:
             >>> lr.Table("lake/orders").merge([{"order_id": 1}, {"order_id": 9}]).when_matched_delete().execute().deleted
             1
         """
-        return self._with("matched", "delete", predicate)
+        return self._with("matched", "delete", predicate, params)
 
-    def when_not_matched_insert(self, updates: Mapping[str, str], predicate: str | None = None) -> Self:
+    def when_not_matched_insert(
+        self, updates: Mapping[str, str], predicate: str | None = None, params: Sequence[object] | None = None
+    ) -> Self:
         """Inserts rows of the source that no row of the table matches.
 
         Args:
             updates: Columns and their values: SQL expressions over the row of the source. Other columns are null.
             predicate: A SQL expression; true of all such rows by default.
+            params: The values of each `?`, first those in `updates`, then those in `predicate`, as for :func:`lakerace.scan`.
 
         Examples:
             >>> merge = lr.Table("lake/orders").merge("changes.csv")
             >>> merge.when_not_matched_insert({"order_id": "order_id", "price": "price * 2"}).execute().inserted
             1
         """
-        return self._with("not_matched", "set", predicate, updates)
+        return self._with("not_matched", "set", predicate, params, updates)
 
     def when_not_matched_insert_all(
-        self, predicate: str | None = None, except_cols: str | Sequence[str] | None = None
+        self,
+        predicate: str | None = None,
+        except_cols: str | Sequence[str] | None = None,
+        params: Sequence[object] | None = None,
     ) -> Self:
         """Inserts rows of the source that no row of the table matches, with all columns of the source.
 
         Args:
             predicate: A SQL expression; true of all such rows by default.
             except_cols: Columns of the source that are left out: they are null.
+            params: The values of each `?` in `predicate`, as for :func:`lakerace.scan`.
 
         Examples:
             >>> merge = lr.Table("lake/orders").merge("changes.csv")
             >>> merge.when_not_matched_insert_all("source.price > 0").execute().inserted
             1
         """
-        return self._with("not_matched", "set_all", predicate, except_cols=except_cols)
+        return self._with("not_matched", "set_all", predicate, params, except_cols=except_cols)
 
-    def when_not_matched_by_source_update(self, updates: Mapping[str, str], predicate: str | None = None) -> Self:
+    def when_not_matched_by_source_update(
+        self, updates: Mapping[str, str], predicate: str | None = None, params: Sequence[object] | None = None
+    ) -> Self:
         """Sets columns of rows of the table that no row of the source matches.
 
         Args:
             updates: Columns and their values: SQL expressions over the row of the table.
             predicate: A SQL expression; true of all such rows by default.
+            params: The values of each `?`, first those in `updates`, then those in `predicate`, as for :func:`lakerace.scan`.
 
         Examples:
             >>> merge = lr.Table("lake/orders").merge("changes.csv")
             >>> merge.when_not_matched_by_source_update({"price": "0"}).execute().updated
             3
         """
-        return self._with("not_matched_by_source", "set", predicate, updates)
+        return self._with("not_matched_by_source", "set", predicate, params, updates)
 
-    def when_not_matched_by_source_delete(self, predicate: str | None = None) -> Self:
+    def when_not_matched_by_source_delete(
+        self, predicate: str | None = None, params: Sequence[object] | None = None
+    ) -> Self:
         """Deletes rows of the table that no row of the source matches.
 
         Args:
             predicate: A SQL expression; true of all such rows by default.
+            params: The values of each `?` in `predicate`, as for :func:`lakerace.scan`.
 
         Examples:
             >>> merge = lr.Table("lake/orders").merge("changes.csv")
             >>> merge.when_not_matched_by_source_delete("customer = 'ann'").execute().deleted
             2
         """
-        return self._with("not_matched_by_source", "delete", predicate)
+        return self._with("not_matched_by_source", "delete", predicate, params)
 
     def _with(
         self,
         rows: str,
         action: str,
         predicate: str | None,
+        params: Sequence[object] | None,
         updates: Mapping[str, str] | None = None,
         except_cols: str | Sequence[str] | None = None,
     ) -> Self:
-        pairs = [] if updates is None else checked_updates(updates, _advice_on_value)
+        pairs = [] if updates is None else checked_updates(updates)
+        texts = [*(value for _, value in pairs), *([] if predicate is None else [predicate])]
+        filled = with_parameters_in(texts, params)
+        pairs = [(column, value) for (column, _), value in zip(pairs, filled, strict=False)]
+        predicate = None if predicate is None else filled[-1]
         left_out = [except_cols] if isinstance(except_cols, str) else list(except_cols or ())
         self._clauses.append((rows, action, predicate, pairs, left_out))
         return self

@@ -76,7 +76,7 @@ class RowChanges:
             >>> changed.rows, changed.version
             (2, 2)
         """
-        pairs = checked_updates(updates, lambda name, value: f'write {{{name!r}: "?"}} and params=[{value!r}]')
+        pairs = checked_updates(updates)
         names, texts = [name for name, _ in pairs], [text for _, text in pairs]
         filled = with_parameters_in([*texts, *([] if where is None else [where])], params)
         options = {"memory_limit": memory_limit, "threads": threads, "io": io, **self._writing(durability)}

@@ -8,6 +8,7 @@ import threading
 import warnings
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from decimal import Decimal
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -176,6 +177,36 @@ def test_sides_have_the_names_that_they_are_given(tmp_path: Path) -> None:
     assert (merged.inserted, merged.updated) == (1, 1)
     assert found(table)[0] == (1, "xa", 15)
     assert found(table)[-1] == (7, "y", None)
+
+
+def test_parameters_are_values_and_no_text_of_the_clause(tmp_path: Path) -> None:
+    place = str(tmp_path / "table")
+    rows = pa.table({"id": [1, 2, 3], "name": ["a", "o'b", "c"], "price": [1.0, 2.0, 3.0]})
+    lr.copy(rows, f"delta:{place}", table_properties={"lakerace.primaryKey": "id"})
+    source = pa.table({"id": [2, 3, 9], "name": ["x", "y", "z"], "price": [20.0, 30.0, 90.0]})
+    merge = (
+        lr.Table(place)
+        .merge(source)
+        .when_matched_update({"name": "?", "price": "source.price * ?"}, "target.name = ?", ["it's ? or --", 2, "o'b"])
+        .when_matched_delete("target.price >= ?", params=[Decimal("3")])
+        .when_not_matched_insert({"id": "id", "name": "?", "price": "?"}, "price > ?", params=["new", None, 50])
+        .when_not_matched_by_source_update({"price": "?"}, "target.id IN (?, ?)", params=[0.5, 1, 7])
+    )
+    merged = merge.execute()
+    assert (merged.updated, merged.deleted, merged.inserted) == (2, 1, 1)
+    found = sorted(deltalake.DeltaTable(place).to_pyarrow_table().to_pylist(), key=itemgetter("id"))
+    assert found == [
+        {"id": 1, "name": "a", "price": 0.5},
+        {"id": 2, "name": "it's ? or --", "price": 40.0},
+        {"id": 9, "name": "new", "price": None},
+    ]
+    with pytest.raises(lr.UsageError, match="1 placeholder"):
+        merge.when_matched_delete("target.id = ?", params=[1, 2])
+    with pytest.raises(lr.UsageError, match="params"):
+        merge.when_matched_delete("target.id = ?").execute()
+    with pytest.raises(lr.UsageError, match="not a SQL expression") as raised:
+        merge.when_matched_update({"price": 2})  # type: ignore[dict-item]
+    assert raised.value.advice == "write {'price': \"?\"} and params=[2]"
 
 
 def test_sources_are_locations_scans_frames_and_lists(tmp_path: Path) -> None:
