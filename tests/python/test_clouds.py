@@ -195,6 +195,7 @@ def test_files_of_http_servers(tmp_path: Path) -> None:
         assert scan.to_arrow().to_pylist() == people().to_pylist()
         # The server takes no ranges: the file comes once.
         assert scan.report()["requests"]["get"] == 1
+        assert scan.report()["cost_usd"] == 0
         assert ok("scan", f"{address}/people.csv?token=secret", "--count").out.strip() == "2"
         assert lr.scan(f"{address}/endless", format="csv").count() == 2
         place = f"delta:{tmp_path / 'table'}"

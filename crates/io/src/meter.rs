@@ -81,6 +81,11 @@ impl Meter {
         self.count_path(kind, "LocalStore", path.display());
     }
 
+    /// Counts `n` requests to a store that bills nothing. The client that sends them logs them, with their answers.
+    pub fn count_sent(&self, kind: RequestKind, n: u64) {
+        self.add(kind, n);
+    }
+
     fn add(&self, kind: RequestKind, n: u64) {
         let counter = match kind {
             RequestKind::Get => &self.get,
@@ -210,7 +215,7 @@ pub struct Counts {
     pub rows_written: u64,
     /// Rows of a source that did not fit their schema and were left out, or mended with nulls.
     pub bad_rows: u64,
-    /// GET and HEAD requests to stores that bill them: not to local disks and memory.
+    /// GET and HEAD requests to stores that bill them: not to local disks, memory and web servers.
     pub billed_reads: u64,
     /// PUT and LIST requests to stores that bill them.
     pub billed_writes: u64,
@@ -232,7 +237,7 @@ pub struct Requests {
 }
 
 /// The price of requests, in US dollars per 1,000. The defaults are Amazon S3 Standard's list prices
-/// in us-east-1; a DELETE is free there. Requests to local disks and memory cost nothing.
+/// in us-east-1; a DELETE is free there. Requests to local disks, memory and web servers cost nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Prices {
     /// Per 1,000 GET and HEAD requests.

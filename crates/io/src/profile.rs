@@ -78,6 +78,11 @@ impl Observations {
         }
     }
 
+    /// A web server: like [`Self::s3`], but requests cost nothing.
+    pub fn web_server() -> PathProfile {
+        PathProfile { get_usd: 0.0, ..Self::s3() }
+    }
+
     /// The path as observed so far.
     pub fn profile(&self) -> PathProfile {
         self.lock().profile

@@ -118,7 +118,8 @@ pub(crate) fn remote(address: &StoreAddress, options: &StorageOptions, job: &Job
     let (shared, identity) = match known {
         Some(known) => known,
         None => {
-            let observed = Arc::new(Observations::new(Observations::s3()));
+            let typical = if kind.is_billed { Observations::s3() } else { Observations::web_server() };
+            let observed = Arc::new(Observations::new(typical));
             let client = StoreClient::new(kind, retry_time, &observed);
             let BuiltStore { store, identity } = (kind.build)(address, &key.1, client)?;
             lock(&STORES).entry(key).or_insert((ObservedStore { store, observed }, identity)).clone()

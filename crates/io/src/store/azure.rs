@@ -27,6 +27,7 @@ pub(crate) static AZURE: StoreKind = StoreKind {
     example: "az://container/key or abfss://container@account.dfs.core.windows.net/key",
     can_list: true,
     can_write: true,
+    is_billed: true,
     can_put_if_absent: true,
     conditional_parts: ConditionalParts::OnCompletion,
     has_encoded_names: false,

@@ -19,6 +19,7 @@ pub(crate) static GOOGLE: StoreKind = StoreKind {
     example: "gs://bucket/key",
     can_list: true,
     can_write: true,
+    is_billed: true,
     can_put_if_absent: true,
     // Its interface for parts does not support conditions:
     // https://cloud.google.com/storage/docs/multipart-uploads#caveats

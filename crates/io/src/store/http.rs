@@ -29,6 +29,7 @@ pub(crate) static HTTP: StoreKind = StoreKind {
     example: "https://host/folder/file.parquet",
     can_list: false,
     can_write: false,
+    is_billed: false,
     can_put_if_absent: false,
     conditional_parts: ConditionalParts::OnCompletion,
     has_encoded_names: true,

@@ -34,6 +34,8 @@ pub struct StoreKind {
     pub can_list: bool,
     /// It takes and removes objects.
     pub can_write: bool,
+    /// Its requests are billed to who sends them.
+    pub is_billed: bool,
     /// It makes an object only where nothing has its name: Delta tables and locks need that.
     pub can_put_if_absent: bool,
     /// The way to make an object of several parts if no object has its name.

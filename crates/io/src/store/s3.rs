@@ -32,6 +32,7 @@ pub(crate) static S3: StoreKind = StoreKind {
     example: "s3://bucket/key",
     can_list: true,
     can_write: true,
+    is_billed: true,
     can_put_if_absent: true,
     conditional_parts: ConditionalParts::OnCompletion,
     has_encoded_names: false,

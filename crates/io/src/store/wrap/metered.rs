@@ -263,11 +263,17 @@ struct CountingClient {
     kind: &'static StoreKind,
 }
 
+impl CountingClient {
+    fn count(&self, meter: &Meter, kind: RequestKind) {
+        if self.kind.is_billed { meter.bill(kind, 1) } else { meter.count_sent(kind, 1) }
+    }
+}
+
 #[async_trait]
 impl HttpService for CountingClient {
     async fn call(&self, request: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
         // Requests without a payer (credentials fetched in the background) are not counted.
-        let kind = (self.kind.bill)(&request).filter(|kind| PAYER.try_with(|meter| meter.bill(*kind, 1)).is_ok());
+        let kind = (self.kind.bill)(&request).filter(|kind| PAYER.try_with(|meter| self.count(meter, *kind)).is_ok());
         let Some(kind) = kind.filter(|_| RequestLog::is_wanted()) else { return self.inner.execute(request).await };
         let mut log = RequestLog::begin(kind, &request);
         let outcome = self.inner.execute(request).await;
