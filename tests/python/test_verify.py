@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from changed_tables import of_delta_rs
 from conftest import ok, run
 
 import lakerace as lr
@@ -266,6 +267,31 @@ def test_a_key_in_many_rows_names_some_of_them(tmp_path: Path) -> None:
     (finding,) = lr.Table(tmp_path).verify(key="id").findings
     assert finding.problem.startswith("1 key stands in more than one row: id=7 in ")
     assert (finding.problem.count(" row "), finding.problem.endswith(" and 90 more")) == (10, True)
+
+
+@pytest.mark.parametrize("limit", [None, 65_536])
+def test_rows_without_a_key_are_named(tmp_path: Path, limit: int | None) -> None:
+    place = tmp_path / "t"
+    keys = pa.table({"id": pa.array(range(6_000), pa.int64()), "day": [f"d{n % 3}" for n in range(6_000)]})
+    lr.copy(keys, f"delta:{place}", table_properties={"lakerace.primaryKey": "id,day"})
+    table = lr.Table(place)
+    assert table.verify(memory_limit=limit).sound
+    with pytest.warns(lr.LakeraceWarning, match="stay distinct and not null; .* finds such rows"):
+        table.update({"id": "NULL"}, where="id IN (3, 5)")
+    with pytest.warns(lr.LakeraceWarning, match="not check"):
+        lr.copy(
+            pa.table({"id": pa.array([7] * 20, pa.int64()), "day": pa.array([None] * 20, pa.string())}),
+            place,
+            mode="append",
+        )
+    (finding,) = table.verify(memory_limit=limit).findings
+    assert finding.subject == "key"
+    assert finding.problem.startswith("22 rows have no key (id or day is null): ")
+    assert (finding.problem.count(" row "), finding.problem.endswith(" and 12 more")) == (10, True)
+    assert run("verify", place).code == 5
+    assert table.delete("id IS NULL OR day IS NULL").rows == 22
+    assert table.verify(memory_limit=limit).sound
+    assert of_delta_rs(place).num_rows == 5_998
 
 
 def test_keys_are_checked_where_they_are_known(tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ fn warn_of_key(snapshot: &Snapshot, statement: &MergeStatement, source: &Schema)
     let table = snapshot.table();
     let (place, key) = (table.location(), key.join(", "));
     table.job().warn(&format!(
-        "{place}: the merge does not check that keys of the table ({key}) stay distinct; {} finds duplicates",
+        "{place}: the merge does not check that keys of the table ({key}) stay distinct and not null; {} finds such rows",
         VERIFY_TABLE.on(place)
     ));
 }

@@ -88,8 +88,8 @@ fn warn_of_key(table: &Table, snapshot: &Snapshot, statement: &UpdateStatement) 
     if statement.assignments.iter().any(|assignment| key.contains(&assignment.column)) {
         let (place, key) = (table.location(), key.join(", "));
         table.job().warn(&format!(
-            "{place}: the update sets a column of the table's key ({key}), and does not check that keys stay distinct; {} \
-             finds duplicates",
+            "{place}: the update sets a column of the table's key ({key}), and does not check that keys stay distinct and \
+             not null; {} finds such rows",
             VERIFY_TABLE.on(place)
         ));
     }

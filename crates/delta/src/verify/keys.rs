@@ -1,4 +1,4 @@
-//! Duplicate keys.
+//! Duplicate keys, and rows without a key.
 //!
 //! Keys are hashed to 128 bits. Where the hashes of all rows do not fit into memory, the key columns are read several times, each
 //! time for a part of the hashes.
@@ -26,7 +26,7 @@ const HASH_BYTES: u64 = 16;
 /// Keys that are named.
 const EXAMPLES: usize = 10;
 
-/// Searches for duplicate keys in these files; returns the columns of the key.
+/// Searches for duplicate and null keys in these files; returns the columns of the key.
 pub(super) fn check(
     snapshot: &Snapshot,
     files: &[TableFile],
@@ -43,9 +43,14 @@ pub(super) fn check(
     let parts = u128::from((rows * HASH_BYTES).div_ceil(memory_bytes.max(HASH_BYTES)).max(1));
     let keys = SeenKeys { snapshot, files, key: &key };
     let (mut doubles, mut examples) = (0u64, HashSet::new());
+    let mut without_key = KeyPlaces::default();
     for part in 0..parts {
         let mut hashes = Vec::with_capacity(usize::try_from(u128::from(rows) / parts).unwrap_or(0));
-        keys.each(&mut |hash, _, _| hashes.extend((hash % parts == part).then_some(hash)))?;
+        keys.each(&mut |hash, batch, row| match hash {
+            Some(hash) => hashes.extend((hash % parts == part).then_some(hash)),
+            None if part == 0 => without_key.add(batch, row),
+            None => {}
+        })?;
         hashes.sort_unstable();
         for group in hashes.chunk_by(|a, b| a == b).filter(|group| group.len() > 1) {
             doubles += 1;
@@ -55,7 +60,10 @@ pub(super) fn check(
         }
     }
     if doubles > 0 {
-        findings.push(keys.finding(doubles, &examples)?);
+        findings.push(keys.doubles(doubles, &examples)?);
+    }
+    if without_key.rows > 0 {
+        findings.push(keys.without_key(&without_key));
     }
     Ok(key)
 }
@@ -67,6 +75,25 @@ struct KeyPlaces {
     named: Vec<String>,
 }
 
+impl KeyPlaces {
+    fn add(&mut self, batch: &RecordBatch, row: usize) {
+        let file = batch.column_by_name(FILE_COLUMN).and_then(|column| column.as_string_opt::<i32>());
+        let position = batch.column_by_name(POSITION_COLUMN).and_then(|column| column.as_primitive_opt::<Int64Type>());
+        let (Some(file), Some(position)) = (file, position) else { return };
+        self.rows += 1;
+        if self.named.len() < EXAMPLES {
+            self.named.push(format!("{} row {}", file.value(row), position.value(row)));
+        }
+    }
+
+    fn text(&self) -> String {
+        match self.rows - self.named.len() as u64 {
+            0 => self.named.join(" and "),
+            more => format!("{} and {more} more", self.named.join(" and ")),
+        }
+    }
+}
+
 struct SeenKeys<'a> {
     snapshot: &'a Snapshot,
     files: &'a [TableFile],
@@ -74,8 +101,8 @@ struct SeenKeys<'a> {
 }
 
 impl SeenKeys<'_> {
-    /// Calls `take` with the hash, the batch and the row of each key. A key with a null is none.
-    fn each(&self, take: &mut dyn FnMut(u128, &RecordBatch, usize)) -> Result<()> {
+    /// Calls `take` with the hash of the key, the batch and the row of each row. A key with a null is none.
+    fn each(&self, take: &mut dyn FnMut(Option<u128>, &RecordBatch, usize)) -> Result<()> {
         let schema = self.snapshot.schema();
         let fields = self.key.iter().map(|name| Ok(schema.field_with_name(name)?.data_type().clone()));
         let fields = fields.collect::<Result<Vec<_>, arrow::error::ArrowError>>().map_err(Error::unexpected)?;
@@ -88,8 +115,9 @@ impl SeenKeys<'_> {
                 let batch = batch?;
                 let columns: Vec<ArrayRef> = batch.columns()[..self.key.len()].to_vec();
                 let rows = converter.convert_columns(&columns).map_err(Error::unexpected)?;
-                for row in (0..batch.num_rows()).filter(|row| columns.iter().all(|column| column.is_valid(*row))) {
-                    take(xxh3_128(rows.row(row).as_ref()), &batch, row);
+                for row in 0..batch.num_rows() {
+                    let has_key = columns.iter().all(|column| column.is_valid(row));
+                    take(has_key.then(|| xxh3_128(rows.row(row).as_ref())), &batch, row);
                 }
             }
         }
@@ -97,40 +125,38 @@ impl SeenKeys<'_> {
     }
 
     /// Names some of the keys with the places of their rows.
-    fn finding(&self, doubles: u64, examples: &HashSet<u128>) -> Result<Finding> {
+    fn doubles(&self, doubles: u64, examples: &HashSet<u128>) -> Result<Finding> {
         let mut places: BTreeMap<String, KeyPlaces> = BTreeMap::new();
         self.each(&mut |hash, batch, row| {
-            if !examples.contains(&hash) {
+            if !hash.is_some_and(|hash| examples.contains(&hash)) {
                 return;
             }
             let value = |(name, column): (&String, &ArrayRef)| {
                 format!("{name}={}", value_text(column, row).unwrap_or_default())
             };
             let text: Vec<String> = self.key.iter().zip(batch.columns()).map(value).collect();
-            let file = batch.column_by_name(FILE_COLUMN).and_then(|column| column.as_string_opt::<i32>());
-            let position =
-                batch.column_by_name(POSITION_COLUMN).and_then(|column| column.as_primitive_opt::<Int64Type>());
-            if let (Some(file), Some(position)) = (file, position) {
-                let key = places.entry(text.join(", ")).or_default();
-                key.rows += 1;
-                if key.named.len() < EXAMPLES {
-                    key.named.push(format!("{} row {}", file.value(row), position.value(row)));
-                }
-            }
+            places.entry(text.join(", ")).or_default().add(batch, row);
         })?;
-        let named = places.iter().map(|(key, places)| {
-            let more = places.rows - places.named.len() as u64;
-            let others = if more == 0 { String::new() } else { format!(" and {more} more") };
-            format!("{key} in {}{others}", places.named.join(" and "))
-        });
+        let named = places.iter().map(|(key, places)| format!("{key} in {}", places.text()));
         let problem = format!(
             "{doubles} {} in more than one row: {}",
             if doubles == 1 { "key stands" } else { "keys stand" },
             named.collect::<Vec<_>>().join("; ")
         );
-        let place = format!("{}: version {}", self.snapshot.table().location(), self.snapshot.version());
         let advice =
             "upsert the right row of each of these keys (`lakerace upsert`, Table.upsert): it replaces all others";
-        Ok(Finding::new(Subject::Key, place, problem, advice))
+        Ok(Finding::new(Subject::Key, self.checked_version(), problem, advice))
+    }
+
+    fn without_key(&self, places: &KeyPlaces) -> Finding {
+        let rows = if places.rows == 1 { "1 row has" } else { &format!("{} rows have", places.rows) };
+        let problem = format!("{rows} no key ({} is null): {}", self.key.join(" or "), places.text());
+        let advice = "no upsert finds such rows: give them keys (`lakerace update`, Table.update), or delete them \
+                      (`lakerace delete`, Table.delete)";
+        Finding::new(Subject::Key, self.checked_version(), problem, advice)
+    }
+
+    fn checked_version(&self) -> String {
+        format!("{}: version {}", self.snapshot.table().location(), self.snapshot.version())
     }
 }
