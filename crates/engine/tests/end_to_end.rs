@@ -370,7 +370,7 @@ fn errors_name_the_place_and_have_the_right_kind() {
     assert_eq!(read(&format!("{root}/x.dat"), &csv).unwrap().num_rows(), 1);
     let columns = ReadOptions { columns: Some(vec!["prise".into()]), ..ReadOptions::default() };
     check("ROOT/t", &columns, ErrorKind::NotFound, "there is no column \"prise\" (did you mean \"price\"?)");
-    check("ROOT/t", &options(Some("prise > 1")), ErrorKind::NotFound, "did you mean \"price\"?");
+    check("ROOT/t", &options(Some("prise > 1")), ErrorKind::NotFound, "did you mean \"price\", or the text 'prise'?");
     check("ROOT/t", &options(Some("price = 'x'")), ErrorKind::Invalid, "decimal(15,2)");
     check("ROOT/t", &options(Some("price >")), ErrorKind::Usage, "filter:");
     check("ROOT/t", &options(Some("sqrt(price) > 1")), ErrorKind::Unsupported, "the function sqrt");

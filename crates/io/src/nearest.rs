@@ -4,7 +4,7 @@
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_lowercase();
     // A third of the letters may differ: enough for typing errors, too little to suggest nonsense.
-    let tolerance = (lower.chars().count() / 3).max(2);
+    let tolerance = (lower.chars().count() / 3).max(1);
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
         let other = candidate.to_lowercase();

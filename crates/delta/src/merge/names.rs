@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use arrow::datatypes::Schema;
 use lakerace_format::Expr;
-use lakerace_format::suggestions::column_not_found;
+use lakerace_format::suggestions::{column_not_found, column_or_text_not_found};
 use lakerace_io::{Error, Result};
 
 /// The rows that an expression of a clause is over.
@@ -77,7 +77,12 @@ impl MergeNames<'_> {
                 };
                 let mut known = names(self.target, self.target_alias, of_target);
                 known.extend(names(self.source, self.source_alias, of_source));
-                Err(column_not_found(name, known.iter().map(String::as_str)))
+                let known = known.iter().map(String::as_str);
+                Err(if name.contains('.') {
+                    column_not_found(name, known)
+                } else {
+                    column_or_text_not_found(name, known)
+                })
             }
         }
     }

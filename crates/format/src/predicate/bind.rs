@@ -10,7 +10,7 @@ use arrow::array::types::*;
 use arrow::array::*;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, ErrorKind, Result};
 
 use super::like::LikePattern;
 use super::literal::{LiteralPlace, describe, is_instant, place_literal, to_f64};
@@ -20,7 +20,7 @@ use super::value::{Value, is_binary, is_text, plain_type};
 use super::{ColumnRef, evaluate};
 use crate::expr::{ArithmeticOp, CompareOp, Expr, Literal};
 use crate::schema_text::{UUID, print_type};
-use crate::suggestions::column_not_found;
+use crate::suggestions::{column_not_found, column_or_text_not_found};
 
 /// Deeper nesting than any person writes; evaluation recurses as deep.
 const MAX_DEPTH: usize = 200;
@@ -247,7 +247,13 @@ impl PredicateBinder<'_> {
     }
 
     fn column(&self, name: &str) -> Result<Arc<ColumnRef>> {
-        find_column(self.schema.fields(), name).map(Arc::new)
+        let fields = self.schema.fields();
+        let known = || fields.iter().map(|field| field.name().as_str());
+        let found = find_column(fields, name).map_err(|error| match error.kind() {
+            ErrorKind::NotFound if !name.contains('.') => column_or_text_not_found(name, known()),
+            _ => error,
+        });
+        found.map(Arc::new)
     }
 }
 

@@ -223,7 +223,7 @@ fn wrong_types_and_names() {
     let e = error(compare("prise", CompareOp::Eq, number(1, 0)));
     assert_eq!(
         (e.kind(), e.to_string()),
-        (ErrorKind::NotFound, "there is no column \"prise\" (did you mean \"price\"?)".into())
+        (ErrorKind::NotFound, "there is no column \"prise\" (did you mean \"price\", or the text 'prise'?)".into())
     );
     let e = error(compare("price", CompareOp::Eq, text()));
     assert_eq!(e.kind(), ErrorKind::Invalid);
