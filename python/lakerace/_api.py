@@ -182,6 +182,8 @@ def scan(
     timestamp_unit: TimestampUnit | None = None,
     union_columns: bool | None = None,
     file_name_column: str | None = None,
+    flatten: bool | str | None = None,
+    unflatten: bool | str | None = None,
     pickle_credentials: bool = True,
     progress: bool = False,
 ) -> Scan:
@@ -237,6 +239,11 @@ def scan(
         union_columns: Read Parquet or ORC files that share few columns or none as one table; missing columns are null.
             Without it, such files are an error.
         file_name_column: The name of a column, after all others, with the path or URL of the file that a row is from.
+        flatten: Structs become columns of their fields, at any depth, with names such as `user.address.city`. A text is the
+            separator in place of the dot. `columns`, `where` and `order_by` name the source's columns. Lists and maps stay
+            unchanged.
+        unflatten: Columns become fields of structs by their names: `user.name` and `user.age` become the struct `user`,
+            which is null where all of its fields are null. A text is the separator in place of the dot.
         pickle_credentials: Whether a pickle of the scan and of its :meth:`Scan.tasks` holds the credentials of
             `storage_options`. Without them, the process that opens it takes credentials from its environment.
         progress: Shows rows and bytes on a terminal or in a notebook while all rows are taken: by :meth:`Scan.to_arrow`,
@@ -328,6 +335,8 @@ def copy(
     timestamp_unit: TimestampUnit | None = None,
     union_columns: bool | None = None,
     file_name_column: str | None = None,
+    flatten: bool | str | None = None,
+    unflatten: bool | str | None = None,
     output_delimiter: str | None = None,
     output_header: bool | None = None,
     dry_run: bool = False,
@@ -339,7 +348,7 @@ def copy(
         source: A location as for :func:`scan`; a scan, a :class:`Table`, or anything with `__arrow_c_stream__`: a table or
             frame of pyarrow, polars, pandas or duckdb; a lazy frame of polars; a list of dicts (needs pyarrow); or the bytes of a
             file with its `format`, or an open binary file. `columns`, `where`, `order_by`, `limit` and the options of reading
-            are for locations and files only.
+            are for locations and files only; `flatten` and `unflatten` are for all sources.
         target: A path or URL of a file, of a folder (ending in `/`), or `delta:` and the folder of a table.
             In a database: `sqlite:///file.db#table`, `mongodb://host/db/collection` or `elasticsearch://host:9200/index`.
         mode: A target that exists is an error, replaced when the new one is complete, or added to (folders, tables,
@@ -464,6 +473,8 @@ def schema(
     sheet: str | None = None,
     union_columns: bool | None = None,
     file_name_column: str | None = None,
+    flatten: bool | str | None = None,
+    unflatten: bool | str | None = None,
 ) -> dict[str, Any]:
     """What a location holds, without reading its data.
 

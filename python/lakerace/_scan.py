@@ -67,14 +67,23 @@ def _without_credentials(options: Mapping[str, object]) -> dict[str, object]:
     return kept
 
 
+def _changes_nesting(options: Mapping[str, object]) -> bool:
+    """Whether the columns of a scan with these options have other names than those of the source."""
+    return any(options.get(name) not in (None, False) for name in ("flatten", "unflatten"))
+
+
 def can_filter(options: Mapping[str, object], names: Sequence[str]) -> bool:
     """Whether rows of a scan with these options and columns can be filtered by lakerace, too."""
+    if _changes_nesting(options):
+        return False
     # The rows are limited first. A column of a struct's field may have another name behind the scan than it has in the options.
     return options.get("limit") is None and list(options.get("columns") or names) == list(names)  # type: ignore[call-overload]
 
 
 def can_narrow(options: Mapping[str, Any]) -> bool:
     """Whether a scan with these options has the same rows where it reads some of its columns."""
+    if _changes_nesting(options):
+        return False
     if options.get("on_bad_row") == "skip":
         # Rows are left out by the values of the columns that are read.
         return False
@@ -112,6 +121,8 @@ def narrowed_options(
 ) -> dict[str, Any]:
     """The options of a scan that leaves out columns and rows where that is known to be right."""
     narrowed, limited = dict(options), options.get("limit")
+    if _changes_nesting(options):
+        columns = where = None
     if not can_narrow(options):
         columns = None
     # Files that a filter leaves out may be the only ones that have a column: all are named.

@@ -189,6 +189,12 @@ def _prepare_events(folder: Path) -> None:
     files(folder)
 
 
+def _prepare_scans(folder: Path) -> None:
+    files(folder)
+    users = [{"id": n, "user": {"name": f"user {n}", "address": {"city": "Rome", "zip": n}}} for n in range(ROWS)]
+    lr.copy(users, folder / "events.jsonl")
+
+
 def _prepare_workbooks(folder: Path) -> None:
     (folder / "reports").mkdir()
     rows = [["order_id", "region"], *[[i, "EU"] for i in range(20)]]
@@ -305,7 +311,7 @@ PAGES: dict[str, Page] = {
         _prepare_table,
         before={"lr.Table": "lakerace alter lake/orders --set owner=finance"},
     ),
-    "scans.md": Page(),
+    "scans.md": Page(prepare=_prepare_scans, names=_named_frames),
     "sql.md": Page(_prepare_table, elsewhere={"pip install": "the tests run what it installs"}),
     "sqlite.md": Page(),
     "sync.md": Page(

@@ -51,7 +51,7 @@ CALLS: dict[str, list[Callable[..., Any]]] = {
 FILES = {job for job in CALLS if job.startswith("files-")}
 TABLE = {"alter", "vacuum", "verify", "history", "restore", "changes"}
 
-READING = "columns where params at batch_rows format timestamp_unit union_columns file_name_column"
+READING = "columns where params at batch_rows format timestamp_unit union_columns file_name_column flatten unflatten"
 TEXTS = (
     "delimiter quote escape null_strings header schema infer_rows on_bad_row skip_rows comment date_format timestamp_format "
     "decimal_comma encoding sheet"

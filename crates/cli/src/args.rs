@@ -9,6 +9,7 @@ mod filter;
 pub(crate) mod io_help;
 mod load;
 mod log;
+mod nesting;
 mod row_output;
 mod shell;
 mod sql;
@@ -37,6 +38,7 @@ pub(crate) use self::files::{
 use self::filter::FilterArgs;
 pub(crate) use self::load::LoadArgs;
 pub(crate) use self::log::{LogArgs, LogFormat};
+use self::nesting::NestingArgs;
 pub(crate) use self::row_output::RowOutputArgs;
 pub(crate) use self::shell::{CompletionsArgs, ManArgs};
 pub(crate) use self::sql::SqlArgs;
@@ -200,6 +202,8 @@ pub(crate) struct CopyArgs {
     #[command(flatten)]
     pub(crate) durability: DurabilityArgs,
     #[command(flatten)]
+    pub(crate) nesting: NestingArgs,
+    #[command(flatten)]
     pub(crate) input: InputArgs,
     #[command(flatten)]
     pub(crate) write: WriteArgs,
@@ -232,6 +236,8 @@ pub(crate) struct ScanArgs {
     /// bytes. With --count, that of counting the rows.
     #[arg(long, conflicts_with_all = ["format", "output", "durability"])]
     pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) nesting: NestingArgs,
     #[command(flatten)]
     pub(crate) input: InputArgs,
 }
@@ -288,6 +294,8 @@ pub(crate) struct UpsertArgs {
     #[command(flatten)]
     pub(crate) durability: DurabilityArgs,
     #[command(flatten)]
+    pub(crate) nesting: NestingArgs,
+    #[command(flatten)]
     pub(crate) input: InputArgs,
 }
 
@@ -309,6 +317,8 @@ pub(crate) struct SchemaArgs {
     /// Add a column of this name with the path or URL of the file that a row is from.
     #[arg(long, value_name = "NAME")]
     pub(crate) file_name_column: Option<String>,
+    #[command(flatten)]
+    pub(crate) nesting: NestingArgs,
     #[command(flatten)]
     pub(crate) csv: CsvArgs,
     #[command(flatten)]

@@ -27,6 +27,7 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
             order_by: args.order_by.clone(),
             memory_bytes: args.write.memory_limit,
             limit: args.limit,
+            nesting: args.nesting.nesting()?,
             ..read_options(&args.input)?
         },
         write: write_options(&args.write),

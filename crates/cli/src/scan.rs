@@ -20,6 +20,7 @@ pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
         order_by: args.order_by.clone(),
         memory_bytes: args.memory_limit,
         limit: args.limit,
+        nesting: args.nesting.nesting()?,
         ..read_options(&args.input)?
     };
     let scan = match args.count {

@@ -23,6 +23,7 @@ pub(crate) fn run(args: &SchemaArgs, session: &Session) -> Result<()> {
         excel: excel_options(&args.csv),
         column_union: column_union(args.union_columns),
         file_name_column: args.file_name_column.clone(),
+        nesting: args.nesting.nesting()?,
         storage: storage_options(&args.store),
         ..ReadOptions::default()
     };

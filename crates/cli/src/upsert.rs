@@ -23,7 +23,7 @@ pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
     };
     let (source, locations) = sources(&args.sources);
     let options = UpsertOptions {
-        read: ReadOptions { locations, ..read_options(&args.input)? },
+        read: ReadOptions { locations, nesting: args.nesting.nesting()?, ..read_options(&args.input)? },
         rows,
         partition_by: args.partition_by.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         table_properties: args.table_property.iter().cloned().collect(),

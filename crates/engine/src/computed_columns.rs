@@ -12,6 +12,7 @@ use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, ErrorKind, Result};
 
 use crate::column_item::{ColumnItem, ComputedColumn};
+use crate::column_nesting::ColumnNesting;
 use crate::database::shown;
 use crate::filter::{RunTime, advice_on_name};
 use crate::option_scope::PlaceKind;
@@ -45,17 +46,37 @@ impl NeededColumn {
 }
 
 impl RequestedColumns {
-    /// The columns of the options, with the time of a run; `None` where none of them is computed.
+    /// The columns of the options, with the time of a run; `None` where none of them is computed, and none can be a field
+    /// that becomes a column.
     ///
     /// # Errors
     /// Those of [`ColumnItem::parse`].
     pub(crate) fn from_options(location: &str, options: &ReadOptions, time: RunTime) -> Result<Option<Self>> {
         let items = options.columns.as_deref().unwrap_or_default();
-        if items.iter().all(|item| item.as_computed().is_none()) {
+        let may_be_field =
+            |item: &ColumnItem| matches!(options.nesting, ColumnNesting::Flattened { .. }) && item.text().contains('.');
+        if !items.iter().any(|item| item.as_computed().is_some() || may_be_field(item)) {
             return Ok(None);
         }
         let items = items.iter().map(|item| item.at_time(time)).collect::<Result<_>>()?;
         Ok(Some(Self { items, place: shown(location) }))
+    }
+
+    /// The same for rows whose structs become columns: a field of a struct is a column of its own then, with the name that
+    /// it gets there.
+    pub(crate) fn with_fields_as_columns(&self, nesting: &ColumnNesting, source: &Schema) -> Self {
+        let ColumnNesting::Flattened { separator } = nesting else { return self.clone() };
+        let own_column = |item: &ColumnItem| match item {
+            ColumnItem::Name(text) if source.index_of(text).is_err() => {
+                let (value, text) = (Expr::Column(text.clone()), text.clone());
+                let bound = RowValue::bind(&value, source).ok()?;
+                let name = bound.column_refs().next()?.path.join(separator);
+                Some(ColumnItem::Computed(ComputedColumn { name, value, text }))
+            }
+            _ => None,
+        };
+        let items = self.items.iter().map(|item| own_column(item).unwrap_or_else(|| item.clone()));
+        Self { items: items.collect(), place: self.place.clone() }
     }
 
     /// The columns as they were written.

@@ -51,6 +51,7 @@ pub fn plan_copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -
 pub fn plan_write(schema: SchemaRef, target: &str, options: &CopyOptions, job: &Job) -> Result<DryRun> {
     refuse_pipe(target)?;
     warn_of_idle_options(&options.load, options.auto_compact, job);
+    let schema = options.read.nesting.schema(&schema)?;
     let (would, version) = examined(target_of_stream(target, options, job)?, None, schema, options, job)?;
     Ok(DryRun::new(would, version))
 }
@@ -141,6 +142,7 @@ pub fn check_target(target: &str, options: &CopyOptions, job: &Job) -> Result<()
 /// Copies like [`copy`], from batches that the caller makes (a data frame, another library's stream).
 pub fn write(batches: Batches, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
     let target = target_of_stream(target, options, job)?;
+    let batches = options.read.nesting.batches(batches)?;
     load::run(batches, target, None, &with_dialect(options), job)
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn open(
         let like = like(&as_read).is_some_and(|like| !widens(field, like.data_type()));
         (like && !field.data_type().is_nested() && !field.data_type().is_binary()).then_some(as_read)
     };
-    let fields: Vec<Field> = snapshot.schema().fields().iter().filter_map(typed).collect();
+    let fields: Vec<Field> = read.nesting.source_fields(snapshot.schema()).iter().filter_map(typed).collect();
     if fields.iter().all(|field| like(field).is_some_and(|like| like == field)) {
         return scan;
     }

@@ -18,6 +18,9 @@ pub struct Explain {
     /// The columns as they were written, if some of them are computed. The plan has the columns that they need.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<String>>,
+    /// The columns that are returned, if their nesting is not that of the plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub returned: Option<Vec<String>>,
     /// The filter as it was written.
     pub filter: Option<String>,
     /// The parts of the filter, joined by AND, that no statistics can decide: they are worked out row by row.
@@ -76,7 +79,16 @@ impl Explain {
             }
         }
         let path = wanted.map(|(_, profile)| profile);
-        Self { plan, columns: None, filter, row_filters: Vec::new(), order_by: None, path, alternatives }
+        Self {
+            plan,
+            columns: None,
+            returned: None,
+            filter,
+            row_filters: Vec::new(),
+            order_by: None,
+            path,
+            alternatives,
+        }
     }
 }
 
@@ -124,6 +136,9 @@ impl Explain {
             None => writeln!(f, "columns   all {}", names.len())?,
             Some(_) if names.is_empty() => writeln!(f, "columns   none: rows are counted")?,
             Some(_) => writeln!(f, "columns   {}", names.join(", "))?,
+        }
+        if let Some(returned) = &self.returned {
+            writeln!(f, "returns   {}", returned.join(", "))?;
         }
         if let Some(filter) = &self.filter {
             writeln!(f, "where     {filter}")?;

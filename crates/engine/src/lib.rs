@@ -19,6 +19,7 @@
 mod check;
 mod checksum;
 mod column_item;
+mod column_nesting;
 mod computed_columns;
 mod copy;
 mod csv_types;
@@ -65,6 +66,7 @@ mod upsert;
 pub use check::check;
 pub use checksum::{Checksum, checksum};
 pub use column_item::{ColumnItem, ComputedColumn};
+pub use column_nesting::{ColumnNesting, DEFAULT_SEPARATOR};
 pub use copy::{check_target, copy, plan_copy, plan_write, write};
 pub use diff::{DIFF_CHANGE, DIFF_COLUMNS, DIFF_MEMORY_BYTES, Diff, DiffOptions, RowDiff};
 pub use distributed::{

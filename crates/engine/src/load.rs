@@ -79,8 +79,8 @@ impl LoadOptions {
     }
 }
 
-/// The name of the load of a scan's rows: source, columns, filter, limit and order, then `@`, and the version of the
-/// source.
+/// The name of the load of a scan's rows: source, columns, filter, limit, order and nesting, then `@`, and the version of
+/// the source.
 pub(crate) fn load_name(source: &str, scan: &Scan) -> String {
     let plan = scan.plan();
     let (request, source) = (&plan.request, without_connection(source));
@@ -95,6 +95,10 @@ pub(crate) fn load_name(source: &str, scan: &Scan) -> String {
     let read = match scan.computed_items() {
         None => read,
         Some(items) => json!([read, items]),
+    };
+    let read = match scan.nested() {
+        None => read,
+        Some(nested) => json!([read, nested.nesting()]),
     };
     let version = match request.version {
         Some(version) => version.to_string(),

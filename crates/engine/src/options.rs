@@ -11,6 +11,7 @@ use lakerace_io::option::AT;
 use lakerace_io::{Error, Result, StorageOptions, WriteMode};
 
 use crate::column_item::ColumnItem;
+use crate::column_nesting::ColumnNesting;
 
 /// The options of a read.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -48,6 +49,8 @@ pub struct ReadOptions {
     pub column_union: ColumnUnion,
     /// A column with the path or URL of the file that a row is from, after all others.
     pub file_name_column: Option<String>,
+    /// The nesting of the columns that are returned.
+    pub nesting: ColumnNesting,
     /// True if the rows are read several times: a pipe is copied to a temporary file first.
     pub is_read_again: bool,
     /// Settings of the store.

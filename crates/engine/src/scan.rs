@@ -11,6 +11,7 @@ use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result, StorageOptions, pl
 
 use crate::checksum::{Checksum, checksum};
 use crate::column_item::ColumnItem;
+use crate::column_nesting::NestedProjection;
 use crate::computed_columns::{ColumnProjection, RequestedColumns, with_column_advice};
 use crate::database::{self, KnownTypes};
 use crate::dataset::{self, OpenedLocation};
@@ -33,8 +34,10 @@ pub struct Scan {
     /// The plan of reading, before rows are sorted.
     plan: ReadPlan,
     order: Option<ScanOrder>,
-    /// The last step: columns that are computed from those that the plan reads.
+    /// Columns that are computed from those that the plan reads.
     projection: Option<ColumnProjection>,
+    /// The last step: the same columns with another nesting.
+    nested: Option<NestedProjection>,
     /// The version of the Delta table that is read.
     version: Option<Snapshot>,
     filter: Option<String>,
@@ -234,9 +237,9 @@ impl Scan {
 
     fn of_steps(opened: OpenedLocation, steps: PlannedSteps, options: &ReadOptions, job: &Job) -> Self {
         let OpenedLocation { source, version } = opened;
-        let PlannedSteps { plan, order, projection } = steps;
+        let PlannedSteps { plan, order, projection, nested } = steps;
         let filter = options.filter.clone();
-        Self { source, plan, order, projection, version, filter, only_counts: false, job: job.clone() }
+        Self { source, plan, order, projection, nested, version, filter, only_counts: false, job: job.clone() }
     }
 
     /// Opens a database with types that are known before.
@@ -272,6 +275,14 @@ impl Scan {
 
     /// The schema of the batches.
     pub fn schema(&self) -> SchemaRef {
+        match &self.nested {
+            Some(nested) => Arc::clone(nested.schema()),
+            None => self.inner_schema(),
+        }
+    }
+
+    /// The schema of the batches before their nesting is changed.
+    fn inner_schema(&self) -> SchemaRef {
         match &self.projection {
             Some(projection) => Arc::clone(projection.schema()),
             None => Arc::clone(self.order.as_ref().map_or(&self.plan.schema, ScanOrder::schema)),
@@ -304,6 +315,11 @@ impl Scan {
     /// The columns as they were written, if some of them are computed.
     pub(crate) fn computed_items(&self) -> Option<&[ColumnItem]> {
         self.projection.as_ref().map(ColumnProjection::items)
+    }
+
+    /// The change of the columns' nesting, if there is one.
+    pub(crate) fn nested(&self) -> Option<&NestedProjection> {
+        self.nested.as_ref()
     }
 
     /// The most rows that the scan returns.
@@ -340,7 +356,11 @@ impl Scan {
         let order_by = self.order_text().map(str::to_owned);
         let texts = |items: &[ColumnItem]| items.iter().map(|item| item.text().to_owned()).collect();
         let columns = self.computed_items().map(texts);
-        Explain { columns, row_filters: row_filters.unwrap_or_default(), order_by, ..explain }
+        let names = |nested: &NestedProjection| {
+            nested.schema().fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>()
+        };
+        let returned = self.nested.as_ref().map(names);
+        Explain { columns, returned, row_filters: row_filters.unwrap_or_default(), order_by, ..explain }
     }
 
     /// The least and the greatest value of a column, if metadata have them exactly and there is neither a filter nor a
@@ -350,6 +370,7 @@ impl Scan {
             return Ok(None);
         }
         let column = match &self.projection {
+            _ if self.nested.as_ref().is_some_and(|nested| !nested.keeps(column)) => None,
             None => Some(column),
             Some(projection) => projection.source_of(column),
         };
@@ -391,9 +412,13 @@ impl Scan {
 
     /// The rows with the columns of the scan, from those of the source that they need.
     fn projected(&self, batches: Batches) -> Batches {
-        match &self.projection {
+        let computed = match &self.projection {
             Some(projection) => projection.project(batches),
             None => batches,
+        };
+        match &self.nested {
+            Some(nested) => nested.project(computed),
+            None => computed,
         }
     }
 
@@ -444,6 +469,7 @@ impl Scan {
             plan: self.plan.clone(),
             order: None,
             projection: self.projection.clone(),
+            nested: self.nested.clone(),
             version: None,
             filter: None,
             only_counts: false,
@@ -458,6 +484,17 @@ impl Scan {
 
     /// Restricts the rows to some of the columns.
     fn columns(&self, names: &[String]) -> Result<Batches> {
+        let Some(nested) = &self.nested else { return self.inner_columns(names) };
+        let batches = nested.nesting().batches(self.inner_columns(&nested.sources(names))?)?;
+        let at = |name: &String| batches.schema().index_of(name).map_err(Error::unexpected);
+        let positions = names.iter().map(at).collect::<Result<Vec<_>>>()?;
+        let schema = Arc::new(batches.schema().project(&positions).map_err(Error::unexpected)?);
+        let chosen = batches.map(move |batch| batch?.project(&positions).map_err(Error::unexpected));
+        Ok(Batches::new(schema, chosen))
+    }
+
+    /// Restricts the rows to some of the columns before their nesting is changed.
+    fn inner_columns(&self, names: &[String]) -> Result<Batches> {
         if let Some(projection) = &self.projection {
             return self.computed_columns(&projection.restricted(names));
         }

@@ -4,6 +4,7 @@ use lakerace_format::{Expr, FieldPaths, ReadPlan, ReadRequest, Source};
 use lakerace_io::{Job, Result};
 
 use crate::column_item::ColumnItem;
+use crate::column_nesting::NestedProjection;
 use crate::computed_columns::{ColumnProjection, RequestedColumns};
 use crate::database;
 use crate::dataset::{self, OpenedLocation};
@@ -26,6 +27,7 @@ pub(crate) struct PlannedSteps {
     pub plan: ReadPlan,
     pub order: Option<ScanOrder>,
     pub projection: Option<ColumnProjection>,
+    pub nested: Option<NestedProjection>,
 }
 
 impl ScanTexts {
@@ -76,19 +78,23 @@ impl ScanTexts {
     /// The plan of reading an opened source, in batches of so many rows, and the steps that follow it.
     ///
     /// # Errors
-    /// `NotFound` for a column that does not exist; `Invalid` for values that don't fit their columns.
+    /// `NotFound` for a column that does not exist; `Invalid` for values that don't fit their columns; `Usage` for columns
+    /// that would get the same name.
     pub(crate) fn plan(
         &self,
         source: &dyn Source,
         options: &ReadOptions,
         batch_rows: Option<usize>,
     ) -> Result<PlannedSteps> {
-        let columns = match &self.computed {
+        let schema = source.schema();
+        let computed = self.computed.as_ref();
+        let computed = computed.map(|computed| computed.with_fields_as_columns(&options.nesting, &schema));
+        let columns = match &computed {
             Some(computed) => Some(computed.request_columns(source)?),
             None => self.columns.clone(),
         };
         // A step that follows may need other fields of a column.
-        let has_steps = self.order.is_some() || self.computed.is_some();
+        let has_steps = self.order.is_some() || computed.is_some();
         let request = ReadRequest {
             columns,
             fields: if has_steps { FieldPaths::new() } else { self.fields.clone() },
@@ -97,7 +103,6 @@ impl ScanTexts {
             batch_rows,
             version: None,
         };
-        let schema = source.schema();
         let (plan, order) = match &self.order {
             None => (source.plan(&request)?, None),
             Some(order) => {
@@ -108,8 +113,10 @@ impl ScanTexts {
         };
         let input = order.as_ref().map_or(&plan.schema, ScanOrder::schema);
         let projected = |computed| ColumnProjection::new(computed, &schema, request.columns.as_ref(), input);
-        let projection = self.computed.as_ref().map(projected).transpose()?;
-        Ok(PlannedSteps { plan, order, projection })
+        let projection = computed.as_ref().map(projected).transpose()?;
+        let output = projection.as_ref().map_or(input, ColumnProjection::schema);
+        let nested = NestedProjection::new(&options.nesting, output)?;
+        Ok(PlannedSteps { plan, order, projection, nested })
     }
 }
 
@@ -117,7 +124,7 @@ impl PlannedSteps {
     /// The steps of a plan that was made elsewhere, for a source that it fits.
     ///
     /// # Errors
-    /// Those of [`ColumnProjection::new`].
+    /// Those of [`ColumnProjection::new`] and [`NestedProjection::new`].
     pub(crate) fn from_plan(
         location: &str,
         plan: ReadPlan,
@@ -125,11 +132,15 @@ impl PlannedSteps {
         options: &ReadOptions,
     ) -> Result<Self> {
         let projected = |computed: RequestedColumns| {
-            ColumnProjection::new(&computed, &source.schema(), plan.request.columns.as_ref(), &plan.schema)
+            let schema = source.schema();
+            let computed = computed.with_fields_as_columns(&options.nesting, &schema);
+            ColumnProjection::new(&computed, &schema, plan.request.columns.as_ref(), &plan.schema)
         };
         let computed = RequestedColumns::from_options(location, options, RunTime::now())?;
         let projection = computed.map(projected).transpose()?;
-        Ok(Self { plan, order: None, projection })
+        let output = projection.as_ref().map_or(&plan.schema, ColumnProjection::schema);
+        let nested = NestedProjection::new(&options.nesting, output)?;
+        Ok(Self { plan, order: None, projection, nested })
     }
 }
 

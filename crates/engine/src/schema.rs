@@ -63,6 +63,7 @@ fn without_metadata(data_type: &DataType) -> DataType {
 pub fn schema(location: &str, options: &ReadOptions, job: &Job) -> Result<SchemaReport> {
     let OpenedLocation { source, version } = dataset::open_whole(location, options, job)?;
     check_read_scope(options, PlaceKind::of_source(&source.info().format), None, &shown(location))?;
+    let schema = options.nesting.schema(&source.schema()).map_err(|error| error.at(shown(location)))?;
     let column = |field: &FieldRef| ColumnReport {
         name: field.name().clone(),
         r#type: without_metadata(field.data_type()).to_string(),
@@ -78,5 +79,5 @@ pub fn schema(location: &str, options: &ReadOptions, job: &Job) -> Result<Schema
         partition_columns: version.partition_columns(),
         properties: version.properties(),
     });
-    Ok(SchemaReport { columns: source.schema().fields().iter().map(column).collect(), info, table })
+    Ok(SchemaReport { columns: schema.fields().iter().map(column).collect(), info, table })
 }

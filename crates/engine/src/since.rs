@@ -28,6 +28,7 @@ use self::kept::EarlierRun;
 use self::mark::WatermarkValue;
 use crate::WriteMode;
 use crate::column_item::ColumnItem;
+use crate::column_nesting::ColumnNesting;
 use crate::database::{DatabaseTarget, shown};
 use crate::dry_run::DryRun;
 use crate::lease::{self, EarlierRunDoubt, LeaseClaim, TargetLease};
@@ -116,6 +117,8 @@ impl<'a> IncrementalUnload<'a> {
             let read = json!([source, options.read.columns, options.read.filter, since.column]);
             // Each list of locations is another source.
             let read = if options.read.locations.is_empty() { read } else { json!([read, options.read.locations]) };
+            let nesting = &options.read.nesting;
+            let read = if *nesting == ColumnNesting::Unchanged { read } else { json!([read, nesting]) };
             digest(&read.to_string())
         };
         let (name, spelled_name) = (name_of(&canonical(source)), name_of(&without_connection(source)));

@@ -2,11 +2,12 @@
 
 use lakerace::option::parse_choice;
 use lakerace::{
-    BatchRows, ColumnItem, ColumnUnion, CompactOptions, Compression, CopyOptions, CsvOptions, DeleteOptions,
-    DiffOptions, Error, Evolve, ExcelOptions, Job, JobOptions, JobPlaces, LoadOptions, MergeOperator, MergeOptions,
-    MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, PARQUET, ParquetOptions, RangeOptions, ReadOptions, Result,
-    RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpdateOptions,
-    UpsertOptions, VacuumOptions, VerifyOptions, WriteMode, WriteOptions, parse_bytes, parse_duration,
+    BatchRows, ColumnItem, ColumnNesting, ColumnUnion, CompactOptions, Compression, CopyOptions, CsvOptions,
+    DEFAULT_SEPARATOR, DeleteOptions, DiffOptions, Error, Evolve, ExcelOptions, Job, JobOptions, JobPlaces,
+    LoadOptions, MergeOperator, MergeOptions, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, PARQUET, ParquetOptions,
+    RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit, TpchFormat,
+    TpchOptions, TpchScale, UpdateOptions, UpsertOptions, VacuumOptions, VerifyOptions, WriteMode, WriteOptions,
+    parse_bytes, parse_duration,
 };
 use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
@@ -235,9 +236,23 @@ impl<'py> Keywords<'py> {
                 Some(false) | None => ColumnUnion::Related,
             },
             file_name_column: self.get("file_name_column")?,
+            nesting: self.nesting()?,
             is_read_again: false,
             storage: self.storage()?,
         })
+    }
+
+    /// The nesting of columns: a separator, or true for the default one.
+    fn nesting(&self) -> PyResult<ColumnNesting> {
+        let separator = |name| -> PyResult<Option<String>> {
+            let Some(value) = self.get::<Bound<'py, PyAny>>(name)? else { return Ok(None) };
+            match value.extract::<bool>() {
+                Ok(is_given) => Ok(is_given.then(|| DEFAULT_SEPARATOR.to_owned())),
+                Err(_) => self.get(name),
+            }
+        };
+        let nesting = ColumnNesting::from_options(separator("flatten")?, separator("unflatten")?);
+        nesting.map_err(|error| errors::raised(self.0.py(), &error))
     }
 
     /// The list of which the location of a call is the first.

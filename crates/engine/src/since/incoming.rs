@@ -19,6 +19,7 @@ use super::kept::EarlierRun;
 use super::mark::WatermarkValue;
 use super::{IncrementalUnload, table};
 use crate::checksum::row_hashes;
+use crate::column_nesting::ColumnNesting;
 use crate::database::KnownTypes;
 use crate::keys::KeyProjection;
 use crate::options::ReadOptions;
@@ -134,7 +135,8 @@ impl IncrementalUnload<'_> {
             return Ok(scan.source_schema().column_with_name(name).is_some());
         }
         // A source that was opened for some columns may know no others.
-        let whole = crate::schema::schema(self.source, read, self.job)?;
+        let read = ReadOptions { nesting: ColumnNesting::Unchanged, ..read.clone() };
+        let whole = crate::schema::schema(self.source, &read, self.job)?;
         Ok(whole.columns.iter().any(|column| column.name == *name))
     }
 
@@ -181,6 +183,11 @@ impl IncrementalUnload<'_> {
     fn check_column(&self, schema: &SchemaRef, is_in_source: bool) -> Result<()> {
         let name = &self.since.column;
         if let Ok(field) = schema.field_with_name(name) {
+            if !is_in_source && self.options.read.nesting != ColumnNesting::Unchanged {
+                return Err(Error::usage(format!("column {name:?} is not a column of the source itself"))
+                    .at(SINCE)
+                    .advice("name one of the source: rows are read from its highest value on"));
+            }
             return WatermarkValue::check(field.data_type(), self.since);
         }
         if is_in_source && self.options.read.columns.is_some() {

@@ -13,7 +13,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use arrow::record_batch::RecordBatch;
-use lakerace_io::option::{COLUMNS, OUTPUT_DELIMITER};
+use lakerace_io::option::{COLUMNS, FLATTEN, OUTPUT_DELIMITER};
 use lakerace_io::{Error, Result};
 
 use super::print;
@@ -237,8 +237,11 @@ pub(super) fn check_types(schema: &Schema) -> Result<()> {
         }
         let name = print_field_type(field);
         let advice = match field.data_type() {
-            t if t.is_nested() => {
-                format!("exclude it with {COLUMNS}, write its fields as separate columns, or write Parquet")
+            DataType::Struct(_) => {
+                format!(
+                    "exclude it with {COLUMNS}, write its fields as columns with {}, or write Parquet",
+                    FLATTEN.given()
+                )
             }
             t if t.is_binary() => {
                 format!("exclude it with {COLUMNS}, convert it to text (base64, hex) first, or write Parquet")

@@ -96,6 +96,10 @@ options! {
     UNION_COLUMNS = new("union_columns", Flag, "copy scan diff upsert schema");
     /// A column with the name of each row's file.
     FILE_NAME_COLUMN = new("file_name_column", Text, "copy scan diff upsert schema");
+    /// Columns of the fields of structs, in place of the structs. A text is the separator of their names.
+    FLATTEN = new("flatten", Flag, "copy scan upsert schema");
+    /// Structs of the columns whose names have several parts. A text is the separator of the parts.
+    UNFLATTEN = new("unflatten", Flag, "copy scan upsert schema");
     /// Print the plan without running it.
     EXPLAIN = new("explain", Flag, "scan sql upsert").not_in_python();
     /// Print the number of rows.
