@@ -82,7 +82,8 @@ def can_filter(options: Mapping[str, object], names: Sequence[str]) -> bool:
 
 def can_narrow(options: Mapping[str, Any]) -> bool:
     """Whether a scan with these options has the same rows where it reads some of its columns."""
-    if _changes_nesting(options):
+    # With dots, the names of fields are those of the result.
+    if _changes_nesting(options) and (options.get("flatten") not in (True, ".") or options.get("columns") is not None):
         return False
     if options.get("on_bad_row") == "skip":
         # Rows are left out by the values of the columns that are read.
@@ -122,7 +123,7 @@ def narrowed_options(
     """The options of a scan that leaves out columns and rows where that is known to be right."""
     narrowed, limited = dict(options), options.get("limit")
     if _changes_nesting(options):
-        columns = where = None
+        where = None
     if not can_narrow(options):
         columns = None
     # Files that a filter leaves out may be the only ones that have a column: all are named.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import json
 import pickle
 import random
@@ -260,6 +262,61 @@ def test_an_upsert_reads_flat_keys_ahead(tmp_path: Path) -> None:
     same(
         lr.scan(tmp_path / "lake", order_by="s.a").to_arrow(), lr.scan(tmp_path / "a.parquet", flatten=True).to_arrow()
     )
+
+
+def test_rows_for_a_table_have_its_types(tmp_path: Path) -> None:
+    schema = pa.schema(
+        [
+            ("id", pa.int32()),
+            ("u_day", pa.date32()),
+            ("u_v_at", pa.timestamp("us", "UTC")),
+            ("u_n", pa.decimal128(9, 2)),
+        ]
+    )
+    write_deltalake(str(tmp_path / "flat"), schema.empty_table())
+    row = {"id": 1, "u": {"day": "2024-02-29", "v": {"at": "2024-02-29T01:02:03Z"}, "n": 1.5, "z": None}}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+    lr.copy(
+        tmp_path / "a.jsonl",
+        f"delta:{tmp_path / 'flat'}",
+        columns=["id", "u.day", "u.v", "u.n"],
+        flatten="_",
+        mode="append",
+    )
+    found = DeltaTable(str(tmp_path / "flat")).to_pyarrow_table()
+    assert found.schema == schema
+    moment = datetime.datetime(2024, 2, 29, 1, 2, 3, tzinfo=datetime.timezone.utc)
+    expected = {"id": 1, "u_day": moment.date(), "u_v_at": moment, "u_n": decimal.Decimal("1.50")}
+    assert found.to_pylist() == [expected]
+
+    fields = [pa.field(field.name.removeprefix("u_"), field.type) for field in list(schema)[1:]]
+    nested = pa.schema([("id", pa.int32()), ("u", pa.struct(fields))])
+    write_deltalake(str(tmp_path / "nested"), nested.empty_table())
+    (tmp_path / "a.csv").write_text("id,u.day,u.v_at,u.n\n1,2024-02-29,2024-02-29T01:02:03Z,1.5\n")
+    lr.copy(tmp_path / "a.csv", f"delta:{tmp_path / 'nested'}", unflatten=True, mode="append")
+    found = DeltaTable(str(tmp_path / "nested")).to_pyarrow_table()
+    assert found.schema == nested
+    assert found.to_pylist() == [{"id": 1, "u": {"day": moment.date(), "v_at": moment, "n": decimal.Decimal("1.50")}}]
+
+
+def test_queries_read_what_they_need(tmp_path: Path) -> None:
+    text = pa.array(["x" * 1000 + str(number) for number in range(2000)])
+    struct = pa.StructArray.from_arrays([pa.array(range(2000)), text], ["a", "b"])
+    pq.write_table(pa.table({"s": struct, "a b": text}), tmp_path / "a.parquet", use_dictionary=False)
+    small = lr.scan(tmp_path / "a.parquet", flatten=True)
+    assert small.lazy().select(pl.col("s.a").sum()).collect().item() == 1999 * 1000
+    assert lr.sql('select sum("s.a") from t where "s.a" > 10', t=small).rows() is not None
+    data = small.to_dataset()
+    query = 'select "s.a" from data where "s.a" < 3 order by 1 desc'
+    assert duckdb.sql(query, connection=duckdb.connect().register("data", data)).fetchall() == [(2,), (1,), (0,)]
+    assert small.report()["bytes_read"] < 1_000_000
+    whole = data.to_table()
+    assert whole.column_names == ["s.a", "s.b", "a b"]
+    assert data.to_table(columns=["a b", "s.a"]).equals(whole.select(["a b", "s.a"]))
+    for options in ({"flatten": "_"}, {"flatten": True, "columns": ["a b", "s"]}):
+        scan = lr.scan(tmp_path / "a.parquet", **options)  # type: ignore[arg-type]
+        names = [name for name in scan.schema.names if name.endswith("a")]
+        assert scan.lazy().select(names).collect().to_series().to_list() == list(range(2000))
 
 
 def test_incremental_copies_need_a_column_of_the_source(files: dict[str, str], tmp_path: Path) -> None:

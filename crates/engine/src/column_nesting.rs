@@ -79,8 +79,7 @@ impl ColumnNesting {
         })
     }
 
-    /// The columns of a source whose rows, with this nesting, have the columns of a target. Flattened ones have lost their
-    /// struct, so that they are those of the target.
+    /// The columns of a source without structs whose rows, with this nesting, have the columns of a target.
     pub(crate) fn source_fields(&self, target: &Schema) -> Vec<FieldRef> {
         match self {
             Self::Unchanged | Self::Flattened { .. } => target.fields().to_vec(),

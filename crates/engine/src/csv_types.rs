@@ -9,6 +9,7 @@ use lakerace_format::{CsvOptions, FieldPositions};
 use lakerace_io::{ErrorKind, Job, Result};
 
 use crate::column_item::{ColumnItem, ComputedColumn};
+use crate::column_nesting::ColumnNesting;
 use crate::option_scope::PlaceKind;
 use crate::options::ReadOptions;
 use crate::scan::Scan;
@@ -56,12 +57,41 @@ pub(crate) fn open(
         let like = like(&as_read).is_some_and(|like| !widens(field, like.data_type()));
         (like && !field.data_type().is_nested() && !field.data_type().is_binary()).then_some(as_read)
     };
-    let fields: Vec<Field> = read.nesting.source_fields(snapshot.schema()).iter().filter_map(typed).collect();
+    let mut fields: Vec<Field> = read.nesting.source_fields(snapshot.schema()).iter().filter_map(typed).collect();
+    if let ColumnNesting::Flattened { separator } = &read.nesting {
+        let own = FieldPositions::new(snapshot.schema().fields());
+        let type_of = |name: &str, like: &DataType| {
+            let field = snapshot.schema().field(own.of_name(name)?);
+            let is_read = !field.data_type().is_nested() && !field.data_type().is_binary() && !widens(field, like);
+            is_read.then(|| field.data_type().clone())
+        };
+        let structs = looks.fields().iter().filter(|field| matches!(field.data_type(), DataType::Struct(_)));
+        fields.extend(structs.map(|field| with_types(field, field.name(), separator, &type_of)));
+    }
     if fields.iter().all(|field| like(field).is_some_and(|like| like == field)) {
         return scan;
     }
     let csv = CsvOptions { types: Some(print_schema(&Schema::new(fields))), ..read.csv.clone() };
     Scan::open(source, &ReadOptions { csv, ..read.clone() }, job)
+}
+
+/// A column with these types of the columns that its fields become.
+fn with_types(
+    field: &Field,
+    name: &str,
+    separator: &str,
+    type_of: &dyn Fn(&str, &DataType) -> Option<DataType>,
+) -> Field {
+    let data_type = match field.data_type() {
+        DataType::Struct(inner) => {
+            let typed = |inner: &Arc<Field>| {
+                with_types(inner, &format!("{name}{separator}{}", inner.name()), separator, type_of)
+            };
+            DataType::Struct(inner.iter().map(typed).collect())
+        }
+        other => type_of(name, other).unwrap_or_else(|| other.clone()),
+    };
+    field.clone().with_data_type(data_type)
 }
 
 /// The source's column that has the type of a table's column: the one that goes there with its own or another name, or the
