@@ -203,9 +203,9 @@ fn place_number(literal: &Literal, data_type: &DataType) -> Option<LiteralPlace>
     })
 }
 
-/// A number is at a float if it is the float's shortest text, such as 0.1, its exact value, or the text of the same
-/// number as a 64-bit float, which Python prints; otherwise it is between two floats: next to the shortest text, or to the exact
-/// value of a whole number. If two texts are equally short and near, printers of floats choose either of them.
+/// A number is at a float if it is the float's shortest text, such as 0.1, its exact value, the text of the same number as a
+/// 64-bit float, which Python prints, or between the shortest text and the exact value of a float that is not whole. Otherwise it
+/// is between two floats: next to the exact value. If two texts are equally short and near, printers of floats choose either of them.
 fn place_float(number: &DecimalNumber, data_type: &DataType) -> LiteralPlace {
     let text = number.text();
     let (nearest, before, shortest) = match data_type {
@@ -230,16 +230,16 @@ fn place_float(number: &DecimalNumber, data_type: &DataType) -> LiteralPlace {
         return at;
     }
     let Some(value) = DecimalNumber::parse(&shortest) else { return at };
-    let is_exact = || {
-        let exact = DecimalNumber::parse(&format!("{nearest:.EXACT_PLACES$}"));
-        exact.is_some_and(|exact| exact == *number || number.is_beside(&value, &exact))
-    };
-    if value == *number || is_exact() {
+    if value == *number {
         return at;
     }
+    let Some(exact) = DecimalNumber::parse(&format!("{nearest:.EXACT_PLACES$}")) else { return at };
     // The shortest text of a large whole number is far from it: 2147483600 for 2^31 as a 32-bit float.
-    let exact = if nearest.fract() == 0.0 { DecimalNumber::parse(&format!("{nearest:.0}")) } else { None };
-    match exact.as_ref().unwrap_or(&value).cmp(number) {
+    let is_between = nearest.fract() != 0.0 && value.cmp(number) != exact.cmp(number);
+    if exact == *number || is_between || number.is_beside(&value, &exact) {
+        return at;
+    }
+    match exact.cmp(number) {
         Ordering::Equal => at,
         Ordering::Greater => LiteralPlace::After(Value::Float(before)),
         Ordering::Less => LiteralPlace::After(Value::Float(nearest)),
