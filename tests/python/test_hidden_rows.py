@@ -108,11 +108,16 @@ def test_errors_of_rows_that_are_there_name_table_and_condition(tmp_path: Path) 
         "t = 'bad' OR CAST(t AS bigint) > 700",
         "big < 1000000 AND big + 9000000000000000000 > 9000000000000000500",
         "n % 7 = 3 OR CAST(t AS bigint) > 700",
+        "unknown = 'n' AND CAST(t AS bigint) > 700",
+        "CAST(t AS bigint) > 700 AND unknown = 'n'",
     ],
 )
 def test_rows_that_another_part_decides(tmp_path: Path, condition: str) -> None:
     rows = table(tmp_path).scan(columns=["n", "t", "big"]).to_arrow()
-    bad = pa.table({"n": [10_006], "t": ["bad"], "big": pa.array([2**62], pa.int64())})
+    bad = pa.table(
+        {"n": [10_006], "t": ["bad"], "big": pa.array([2**62], pa.int64()), "unknown": pa.array([None], pa.string())}
+    )
+    rows = rows.append_column("unknown", pa.array(["n"] * len(rows)))
     rows = pa.concat_tables([rows.cast(bad.schema), bad])
     lr.copy(rows, str(tmp_path / "rows.parquet"), row_group_rows=100)
     wanted = duckdb.sql(f"SELECT n FROM rows WHERE {condition}").to_arrow_table()["n"].to_pylist()

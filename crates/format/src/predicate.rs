@@ -47,7 +47,6 @@ use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 use lakerace_io::Result;
 
-use self::asked_rows::true_rows;
 pub(crate) use self::bind::find_column;
 use self::node::ConditionNode;
 pub use self::prune::{Bounds, ColumnStatistics};
@@ -137,10 +136,15 @@ impl Predicate {
         }
     }
 
-    /// Evaluates the filter to one value a row: true, false or null; only true keeps the row. The batch needs to have the columns of
-    /// [`Self::columns`], by name, with the types bound to (the layouts of text and bytes may differ).
+    /// Evaluates the filter to one value a row; only true keeps the row. The others are false or null: which of them, is not said
+    /// of a filter that may fail. The batch needs to have the columns of [`Self::columns`], by name, with the types bound to (the
+    /// layouts of text and bytes may differ).
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        evaluate::evaluate(&self.node, batch)
+        if !self.may_fail() {
+            return evaluate::evaluate(&self.node, batch);
+        }
+        let all = BooleanBuffer::new_set(batch.num_rows());
+        evaluate::true_among(&self.node, batch, all).map(|rows| BooleanArray::new(rows, None))
     }
 
     /// Returns true if evaluating it may fail for some values: those of a cast, or of arithmetic that overflows.
@@ -150,7 +154,7 @@ impl Predicate {
 
     /// The rows of `among` for which the filter is true. The others can't make it fail: they are not asked.
     pub fn true_among(&self, batch: &RecordBatch, among: &BooleanBuffer) -> Result<BooleanBuffer> {
-        Ok(among & &true_rows(&evaluate::evaluate_asked(&self.node, batch, among)?))
+        evaluate::true_among(&self.node, batch, among.clone())
     }
 
     /// Succeeds if a set of rows with these statistics may hold a row for which the filter is true. The error is the

@@ -14,7 +14,7 @@ use lakerace_io::{Error, Result};
 
 use super::ColumnRef;
 use super::arithmetic::{arithmetic, compare_operands};
-use super::asked_rows::{asked_rows, spread};
+use super::asked_rows::{asked_rows, spread, true_rows};
 use super::branches::branch_values;
 use super::call::FunctionCall;
 use super::kernels::{internal, kernel};
@@ -75,19 +75,52 @@ pub(super) fn evaluate(node: &ConditionNode, batch: &RecordBatch) -> Result<Bool
 }
 
 /// The values of a condition for the `asked` rows. Those of the others are any: a cast of them may fail.
-pub(super) fn evaluate_asked(node: &ConditionNode, batch: &RecordBatch, asked: &BooleanBuffer) -> Result<BooleanArray> {
+fn evaluate_asked(node: &ConditionNode, batch: &RecordBatch, asked: &BooleanBuffer) -> Result<BooleanArray> {
     if !node.may_fail() || asked.count_set_bits() == batch.num_rows() {
         return evaluate(node, batch);
     }
     Ok(spread(&evaluate(node, &asked_rows(node, batch, asked)?)?, asked))
 }
 
+/// The rows of `among` for which a condition is true. A part that may fail is asked of rows only where the other parts leave open
+/// whether they are kept.
+pub(super) fn true_among(node: &ConditionNode, batch: &RecordBatch, among: BooleanBuffer) -> Result<BooleanBuffer> {
+    match node {
+        ConditionNode::And(nodes) => {
+            let mut open = among;
+            for node in failing_last(nodes) {
+                if open.count_set_bits() == 0 {
+                    break;
+                }
+                open = true_among(node, batch, open)?;
+            }
+            Ok(open)
+        }
+        ConditionNode::Or(nodes) => {
+            let mut open = among.clone();
+            for node in failing_last(nodes) {
+                if open.count_set_bits() == 0 {
+                    break;
+                }
+                open = &open & &!&true_among(node, batch, open.clone())?;
+            }
+            Ok(&among & &!&open)
+        }
+        node => Ok(&among & &true_rows(&evaluate_asked(node, batch, &among)?)),
+    }
+}
+
+/// Conditions, those that may fail after the others.
+fn failing_last(nodes: &[ConditionNode]) -> impl Iterator<Item = &ConditionNode> {
+    let (failing, sure): (Vec<_>, Vec<_>) = nodes.iter().partition(|node| node.may_fail());
+    sure.into_iter().chain(failing)
+}
+
 /// AND or OR of conditions; stops where the rest can't change the outcome of any row. Conditions that may fail come last, and are asked
 /// of the rows only that the others leave open.
 fn combine(nodes: &[ConditionNode], batch: &RecordBatch, is_and: bool) -> Result<BooleanArray> {
     let mut result: Option<BooleanArray> = None;
-    let (failing, sure): (Vec<_>, Vec<_>) = nodes.iter().partition(|node| node.may_fail());
-    for node in sure.into_iter().chain(failing) {
+    for node in failing_last(nodes) {
         let joined = match result {
             None => evaluate(node, batch)?,
             Some(so_far) => {
