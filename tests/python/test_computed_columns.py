@@ -462,3 +462,20 @@ def test_errors_name_the_column_and_what_to_do(
     with pytest.raises(error):
         lr.copy(file, file.parent / "never.parquet", columns=columns)
     assert not (file.parent / "never.parquet").exists()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "orc", "csv", "jsonl", "arrow"])
+def test_columns_whose_values_do_not_matter(tmp_path: Path, ending: str) -> None:
+    rows = pa.table({"id": [1, 2], "y": pa.array([3, None], pa.int64()), "f": [1.5, 2.5]})
+    source = tmp_path / f"rows.{ending}"
+    lr.copy(rows, source)
+    values = [
+        "CASE WHEN y = NULL THEN 1 ELSE 2 END",
+        "y = NULL",
+        "coalesce(y > NULL, f > 2)",
+        "CASE y WHEN NULL THEN 1 ELSE 2 END",
+        "CASE WHEN y = CAST(NULL AS bigint) THEN 1 ELSE 2 END",
+    ]
+    for value in values:
+        found = lr.scan(source, columns=[f"{value} as z"]).to_arrow()["z"].to_pylist()
+        assert found == duckdb.sql(f"SELECT {value} AS z FROM rows").to_arrow_table()["z"].to_pylist(), value

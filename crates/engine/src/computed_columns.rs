@@ -141,9 +141,16 @@ impl RequestedColumns {
             needed.push(NeededColumn { name: name.clone(), root, is_plain: true });
         }
         for column in self.computed() {
-            for used in self.bound(column, schema)?.column_refs() {
-                let root = used.path.first().cloned().unwrap_or_default();
-                needed.push(NeededColumn { name: used.name(), root, is_plain: false });
+            self.bound(column, schema)?;
+            // Those whose values do not matter, as in `a = NULL`, are needed for their types.
+            let mut used = Vec::new();
+            column.value.visit_columns(&mut |name| used.push(name.to_owned()));
+            for name in used {
+                let root = match schema.index_of(&name) {
+                    Ok(_) => name.clone(),
+                    Err(_) => root_of(&name, schema)?,
+                };
+                needed.push(NeededColumn { name, root, is_plain: false });
             }
         }
         Ok(needed)
