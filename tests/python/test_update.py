@@ -6,6 +6,7 @@ import random
 import subprocess
 import threading
 import warnings
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import deltalake
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from changed_tables import FEED, LAYOUTS, NO_VECTORS, Layout, drawn_rows, made, seen_by_all, told, twin
+from changed_tables import FEED, LAYOUTS, NO_VECTORS, Layout, drawn_rows, made, of_delta_rs, seen_by_all, told, twin
 from conftest import ok, run
 
 import lakerace as lr
@@ -300,3 +301,21 @@ def test_updates_that_are_none_are_refused(updates: Any, message: str) -> None:
             call(updates)
         assert str(raised.value).startswith(message)
         assert raised.value.advice
+
+
+def test_times_of_expressions_reach_as_far_as_those_of_the_table(tmp_path: Path) -> None:
+    place = tmp_path / "table"
+    last = datetime(9999, 12, 31, tzinfo=timezone.utc)
+    now = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=timezone.utc)
+    times = pa.array([last, None], pa.timestamp("us", "UTC"))
+    lr.copy(pa.table({"id": [1, 2], "valid_to": times}), f"delta:{place}")
+    table = lr.Table(place)
+    before = datetime.now(timezone.utc)
+    assert table.update({"valid_to": "coalesce(valid_to, now())"}).rows == 2
+    first, second = of_delta_rs(place).sort_by("id")["valid_to"].to_pylist()
+    assert first == last
+    assert before.replace(microsecond=0) <= second <= datetime.now(timezone.utc)
+    for value in ("coalesce(valid_to, ?)", "CASE WHEN id = 1 THEN valid_to ELSE ? END"):
+        assert table.update({"valid_to": "NULL"}, where="id = 2").rows == 1
+        assert table.update({"valid_to": value}, params=[now]).rows == 2
+        assert table.scan(columns=["id", "valid_to"], order_by="id").to_arrow()["valid_to"].to_pylist() == [last, now]

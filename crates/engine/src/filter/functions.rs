@@ -116,7 +116,9 @@ fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Ex
     }
     match (name.as_str(), arguments.as_slice()) {
         ("now", []) => {
-            Ok(Expr::Literal(Literal::Timestamp { nanoseconds: depth.shared.time.nanoseconds(), is_utc: true }))
+            // Tables have microseconds: finer times would not fit the values that they are combined with.
+            let nanoseconds = depth.shared.time.nanoseconds().div_euclid(1_000) * 1_000;
+            Ok(Expr::Literal(Literal::Timestamp { nanoseconds, is_utc: true }))
         }
         // It ignores nulls, where `||` returns null.
         ("concat", [_, ..]) => {

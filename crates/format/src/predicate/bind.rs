@@ -463,14 +463,14 @@ fn instant(nanoseconds: i128) -> Result<ArrayRef> {
     {
         return Ok(Arc::new(Date32Array::from(vec![days])));
     }
-    if let Ok(nanoseconds) = i64::try_from(nanoseconds) {
-        return Ok(Arc::new(TimestampNanosecondArray::from(vec![nanoseconds])));
+    if nanoseconds % 1000 == 0
+        && let Ok(microseconds) = i64::try_from(nanoseconds / 1000)
+    {
+        return Ok(Arc::new(TimestampMicrosecondArray::from(vec![microseconds])));
     }
-    match i64::try_from(nanoseconds.div_euclid(1000)) {
-        Ok(microseconds) if nanoseconds % 1000 == 0 => {
-            Ok(Arc::new(TimestampMicrosecondArray::from(vec![microseconds])))
-        }
-        _ => Err(Error::invalid("a timestamp this far away can't have nanoseconds")),
+    match i64::try_from(nanoseconds) {
+        Ok(nanoseconds) => Ok(Arc::new(TimestampNanosecondArray::from(vec![nanoseconds]))),
+        Err(_) => Err(Error::invalid("a timestamp this far away can't have nanoseconds")),
     }
 }
 
