@@ -580,3 +580,56 @@ def test_a_checkpoint_of_another_size_is_named_once(table: Path, left: bytes | N
     assert lr.Table(table).verify(repair=True).sound
     assert lr.Table(table).verify().findings == []
     read_by_others(table)
+
+
+def damage_column(file: Path, column: int) -> None:
+    """Overwrites the middle of a column's pages; the footer stays."""
+    chunk = pq.ParquetFile(file).metadata.row_group(0).column(column)
+    at = chunk.data_page_offset + chunk.total_compressed_size // 2
+    with file.open("r+b") as opened:
+        opened.seek(at)
+        opened.write(b"\xff" * 8)
+
+
+def test_a_damaged_key_column_is_a_finding_and_hides_no_other(tmp_path: Path) -> None:
+    place = tmp_path / "t"
+    for start in (0, 5_000):
+        part = pa.table(
+            {"id": [str(n * 7919) for n in range(start, start + 5_000)], "v": [str(n * 104_729) for n in range(5_000)]}
+        )
+        lr.copy(
+            part,
+            f"delta:{place}",
+            mode="append",
+            table_properties={"lakerace.primaryKey": "id"} if start == 0 else None,
+        )
+    first, second = sorted(place.glob("*.parquet"))
+    damage_column(first, 0)
+    damage_column(second, 1)
+    done = run("verify", place, "--json")
+    assert done.code == 5
+    told = json.loads(done.out)
+    (finding,) = told["findings"]
+    assert finding["place"].startswith(f"{first}: row group 0, column")
+    assert not told["sound"]
+    assert not told["keys_checked"]
+    assert "keys are not checked: their columns can't be read" in told["notes"]
+    found = lr.Table(place).verify(deep=True).findings
+    assert sorted(finding.place.partition(":")[0] for finding in found) == [str(first), str(second)]
+    assert all(finding.advice for finding in found)
+
+
+def test_a_folder_in_the_place_of_a_data_file_is_a_finding(tmp_path: Path) -> None:
+    place = tmp_path / "t"
+    for first in (0, 10, 20):
+        lr.copy(rows(first, first + 10), f"delta:{place}", mode="append")
+    one, other, _ = sorted(place.glob("*.parquet"))
+    one.unlink()
+    one.mkdir()
+    other.unlink()
+    done = run("verify", place, "--json")
+    assert done.code == 5
+    assert {finding["place"]: finding["problem"] for finding in json.loads(done.out)["findings"]} == {
+        str(one): "is a directory",
+        str(other): "it does not exist, but the version needs it",
+    }

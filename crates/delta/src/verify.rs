@@ -167,14 +167,28 @@ fn check_keys(
     verified: &mut Verified,
 ) -> Result<()> {
     let key = if options.key.is_empty() { snapshot.key() } else { options.key.clone() };
+    keys::check_names(snapshot, &key)?;
     // Duplicate keys in a part of the files say little.
     let left_out = verified.files - sound.len() as u64;
     let reason = match (key.is_empty(), left_out) {
         (true, _) => format!("neither the table (lakerace.primaryKey) nor {} names a key", KEY.to("A,B")),
         (false, 0) => {
             let memory_bytes = options.memory_bytes.unwrap_or_else(|| memory_within(MEMORY_BYTES));
-            verified.key = keys::check(snapshot, sound, key, memory_bytes, &mut verified.findings)?;
-            return Ok(());
+            match keys::check(snapshot, sound, &key, memory_bytes, &mut verified.findings) {
+                Ok(()) => {
+                    verified.key = key;
+                    return Ok(());
+                }
+                Err(error) if is_damage(&error) => {
+                    let finding = Finding::of_error(Subject::File, snapshot.table().location().to_owned(), &error);
+                    // Those that read all values have found it, too.
+                    if !verified.findings.contains(&finding) {
+                        verified.findings.push(finding);
+                    }
+                    "their columns can't be read".to_owned()
+                }
+                Err(error) => return Err(error),
+            }
         }
         (false, _) => format!("{left_out} of {} files are damaged", verified.files),
     };

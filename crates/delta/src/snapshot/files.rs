@@ -147,10 +147,8 @@ fn refuse_twice(files: &[TableFile], place: &str) -> Result<()> {
     let mut paths = HashSet::with_capacity(files.len());
     match files.iter().find(|file| !paths.insert(file.path.as_str())) {
         None => Ok(()),
-        Some(file) => {
-            Err(Error::corrupt(format!("the log names the file {:?} twice, with two deletion vectors", file.path))
-                .advice(format!("{} shows the entry that is wrong", VERIFY_TABLE.on(place))))
-        }
+        Some(file) => Err(Error::corrupt(format!("the log names the file {:?} twice", file.path))
+            .advice(format!("{} shows the entry that is wrong", VERIFY_TABLE.on(place)))),
     }
 }
 

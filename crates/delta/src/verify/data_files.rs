@@ -54,7 +54,15 @@ fn present(snapshot: &Snapshot, findings: &mut Vec<Finding>) -> Result<Vec<Table
         let size = match sizes.get(&file.object.path).filter(|_| is_below) {
             Some(size) => Some(*size),
             // Some are in another folder or store, and a listing may leave out names that are hidden.
-            None => file.object.store.stat(&file.object.path)?.map(|info| info.size_bytes),
+            None => match file.object.store.stat(&file.object.path) {
+                Ok(info) => info.map(|info| info.size_bytes),
+                // A folder, for example.
+                Err(error) if is_damage(&error) => {
+                    damage(findings, Subject::File, file, error.message().to_owned());
+                    continue;
+                }
+                Err(error) => return Err(error),
+            },
         };
         match size {
             Some(size) if size == file.size_bytes => files.push(file.clone()),

@@ -26,22 +26,28 @@ const HASH_BYTES: u64 = 16;
 /// Keys that are named.
 const EXAMPLES: usize = 10;
 
-/// Searches for duplicate and null keys in these files; returns the columns of the key.
+/// Returns an error where the table lacks a column of the key.
+pub(super) fn check_names(snapshot: &Snapshot, key: &[String]) -> Result<()> {
+    let schema = snapshot.schema();
+    let Some(name) = key.iter().find(|name| schema.field_with_name(name).is_err()) else { return Ok(()) };
+    let names = schema.fields().iter().map(|field| field.name().as_str());
+    Err(column_not_found(name, names).at(snapshot.table().location()))
+}
+
+/// Searches for duplicate and null keys in these files.
+///
+/// # Errors
+/// Those of reading the key's columns.
 pub(super) fn check(
     snapshot: &Snapshot,
     files: &[TableFile],
-    key: Vec<String>,
+    key: &[String],
     memory_bytes: u64,
     findings: &mut Vec<Finding>,
-) -> Result<Vec<String>> {
-    let schema = snapshot.schema();
-    if let Some(name) = key.iter().find(|name| schema.field_with_name(name).is_err()) {
-        let names = schema.fields().iter().map(|field| field.name().as_str());
-        return Err(column_not_found(name, names).at(snapshot.table().location()));
-    }
+) -> Result<()> {
     let rows: u64 = files.iter().filter_map(TableFile::visible_rows).sum();
     let parts = u128::from((rows * HASH_BYTES).div_ceil(memory_bytes.max(HASH_BYTES)).max(1));
-    let keys = SeenKeys { snapshot, files, key: &key };
+    let keys = SeenKeys { snapshot, files, key };
     let (mut doubles, mut examples) = (0u64, HashSet::new());
     let mut without_key = KeyPlaces::default();
     for part in 0..parts {
@@ -65,7 +71,7 @@ pub(super) fn check(
     if without_key.rows > 0 {
         findings.push(keys.without_key(&without_key));
     }
-    Ok(key)
+    Ok(())
 }
 
 /// The places of a key's rows, some of which are named.
