@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import urllib.request
@@ -386,3 +387,43 @@ def test_a_database_in_use_stays_as_it_is(tmp_path: Path) -> None:
         writer.execute("BEGIN IMMEDIATE")
         assert lr.copy(rows(5, 9), f"sqlite:{file}#t", mode="append", dry_run=True).planned is not None
         writer.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("partition_by", [None, "part"])
+def test_an_upsert_that_makes_its_table_checks_its_keys(tmp_path: Path, partition_by: str | None) -> None:
+    target = f"delta:{tmp_path / 'table'}"
+    part = pa.array(["a"] * 4)
+    good = pa.table({"id": pa.array([3, 1, 2, 1], pa.int64()), "part": part})
+    null = pa.table({"id": pa.array([3, None, 2, 1], pa.int64()), "part": part})
+    options: dict[str, Any] = {} if partition_by is None else {"partition_by": partition_by}
+    table = lr.Table(target, key="id")
+    for source, more in [(null, {}), (good, {"on_duplicate": "error"})]:
+        errors = []
+        for dry_run in (True, False):
+            with pytest.raises(lr.InvalidInputError) as raised:
+                table.upsert(source, dry_run=dry_run, **more, **options)
+            errors.append(str(raised.value))
+        assert errors[0] == errors[1]
+        if (tmp_path / "table").exists():
+            # The run that fails has made the table.
+            shutil.rmtree(tmp_path / "table")
+    planned = table.upsert(good, dry_run=True, **options).planned
+    assert planned is not None
+    assert planned.rows == 3
+    assert not (tmp_path / "table").exists()
+    assert table.upsert(good, **options).rows == 3
+
+
+@pytest.mark.parametrize("below", ["", "/deeper", "/deeper/still"])
+def test_a_file_in_the_place_of_a_table_is_refused(tmp_path: Path, below: str) -> None:
+    file = tmp_path / "rows.parquet"
+    lr.copy(rows(0, 3), file)
+    before = content(tmp_path)
+    for arguments in (("copy", file, f"delta:{file}{below}"), ("upsert", f"delta:{file}{below}", file, "--key", "id")):
+        for dry in ((), ("--dry-run",)):
+            done = run(*arguments, *dry, "--json")
+            assert done.code == 7, done.out
+            assert str(file) in str(done.error["place"])
+            assert done.error["message"] == "this is a file, and a Delta table is a folder"
+            assert done.error["advice"]
+    assert content(tmp_path) == before

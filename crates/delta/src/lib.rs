@@ -75,8 +75,8 @@ pub use update::{UpdateOptions, UpdateStatement, plan_update, update};
 pub use upsert::row_mapping::check_declared_key;
 pub use upsert::{
     MergeOperator, OnDuplicate, PartKeys, PlannedFile, SourceRows, UpsertOptions, UpsertPart, UpsertPlan,
-    commit_upsert, delete_keys, explain as explain_upsert, files_per_key, is_divisible, plan_delete_keys, upsert,
-    upsert_part,
+    commit_upsert, delete_keys, explain as explain_upsert, explain_new as explain_new_upsert, files_per_key,
+    is_divisible, plan_delete_keys, upsert, upsert_part,
 };
 pub use verify::{Finding, Subject, Verified, VerifyOptions, verify};
 pub use version_spec::VersionSpec;

@@ -55,7 +55,7 @@ use lakerace_io::threads::spawn_or_run;
 use lakerace_io::{Error, ErrorKind, Result};
 use roaring::RoaringTreemap;
 
-pub use self::explain::{PlannedFile, UpsertPlan, explain};
+pub use self::explain::{PlannedFile, UpsertPlan, explain, explain_new};
 pub use self::operator::MergeOperator;
 pub use self::part::{PartKeys, UpsertPart, commit_upsert, files_per_key, is_divisible, upsert_part};
 pub use self::sorted_chunk::OnDuplicate;

@@ -64,7 +64,7 @@ use crate::table::Table;
 use self::foreign_files::check_folder;
 use self::memory::limited;
 use self::new_table::check_new_table;
-use self::types::table_types;
+pub(crate) use self::types::table_types;
 use self::write_action::WriteAction;
 use crate::protocol::DELETION_VECTORS;
 

@@ -195,8 +195,9 @@ pub fn plan_upsert_rows(
     let (name, table) = (table, open_table(table, &options.read.storage, job)?);
     let place = table.location();
     if named(name).is_some() && !table.exists()? {
-        drop(DeltaSink::create(&table, rows.schema(), &new_table(&table, options)?)?);
-        let rows = rows.known_rows();
+        let write = new_table(&table, options)?;
+        drop(DeltaSink::create(&table, rows.schema(), &write)?);
+        let rows = Some(lakerace_delta::explain_new_upsert(&table, rows, &options.rows, &write)?);
         return Ok(DryRun { rows, ..DryRun::new(format!("would create {place} and insert the rows"), None) });
     }
     check_new_table(&table, options)?;

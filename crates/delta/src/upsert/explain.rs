@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use lakerace_io::memory_limit::check_memory;
 use lakerace_io::option::ENABLE_DELETION_VECTORS;
@@ -13,7 +14,9 @@ use super::row_mapping::RowMapping;
 use super::{SourceRows, UpsertAttempt, UpsertKind, UpsertOptions, at_rows, place_of_rows};
 use crate::protocol::{VectorSupport, vectors};
 use crate::snapshot::files::TableFile;
+use crate::snapshot::{KEY_PROPERTY, key_names};
 use crate::table::Table;
+use crate::write::{TableWrite, table_types};
 
 /// The plan of an upsert. `Display` is for people, `Serialize` for `--json`.
 #[derive(Debug, Clone, Serialize)]
@@ -70,6 +73,33 @@ pub fn explain(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptio
     let rows = rows.into();
     let place = place_of_rows(table, &rows);
     plan(table, rows, options).map_err(|error| at_rows(error, place))
+}
+
+/// Checks the rows of an upsert into a table that `write` makes, as [`explain`] does; returns the number of their keys.
+pub fn explain_new(
+    table: &Table,
+    rows: impl Into<SourceRows>,
+    options: &UpsertOptions,
+    write: &TableWrite,
+) -> Result<u64> {
+    let rows = rows.into();
+    let place = place_of_rows(table, &rows);
+    count_new_keys(table, rows, options, write).map_err(|error| at_rows(error, place))
+}
+
+fn count_new_keys(table: &Table, rows: SourceRows, options: &UpsertOptions, write: &TableWrite) -> Result<u64> {
+    let named = |error: Error| error.at(table.location());
+    let key = write.properties.get(KEY_PROPERTY).map(|key| key_names(key)).unwrap_or_default();
+    let schema = Arc::new(table_types(rows.schema(), None).map_err(named)?);
+    let mapping =
+        RowMapping::of_new_table(&schema, (key, &write.partition_by), rows.schema(), options).map_err(named)?;
+    check_memory(options.memory_bytes, schema.fields().len()).map_err(named)?;
+    let mut keys = 0;
+    mapping.gather(rows.batches()?, options, table.job())?.each_keys(&mut |window| {
+        keys += window.keys().len() as u64;
+        Ok(())
+    })?;
+    Ok(keys)
 }
 
 fn plan(table: &Table, rows: SourceRows, options: &UpsertOptions) -> Result<UpsertPlan> {

@@ -46,7 +46,6 @@ impl RowMapping {
         check_declared_key(&snapshot.key(), &key)?;
         let evolved = evolve(snapshot, source, options.evolve, &key)?;
         let schema = evolved.as_ref().map_or(snapshot.schema(), |evolved| evolved.columns.schema.schema());
-        let columns = KeyColumns::new(schema, &key)?;
         check_defaults(snapshot, source)?;
         let of_table = FieldPositions::new(schema.fields());
         for field in source.fields() {
@@ -57,6 +56,28 @@ impl RowMapping {
                     .advice(format!("{near}; {} adds new columns to the table", EVOLVE.to("add"))));
             }
         }
+        Self::between(source, schema, (key, &snapshot.partition_columns()), options, evolved.clone())
+    }
+
+    /// The rows of an upsert that makes a table of this schema, with a key and partition columns.
+    pub fn of_new_table(
+        schema: &SchemaRef,
+        (key, partitions): (Vec<String>, &[String]),
+        source: &SchemaRef,
+        options: &UpsertOptions,
+    ) -> Result<Self> {
+        Self::between(source, schema, (key, partitions), options, None)
+    }
+
+    /// Rows of a source for a table of this schema.
+    fn between(
+        source: &SchemaRef,
+        schema: &SchemaRef,
+        (key, partitions): (Vec<String>, &[String]),
+        options: &UpsertOptions,
+        evolved: Option<EvolvedSchema>,
+    ) -> Result<Self> {
+        let columns = KeyColumns::new(schema, &key)?;
         let of_source = FieldPositions::new(source.fields());
         let has = |name: &str| of_source.of_name(name).is_some();
         check_key(&key, source)?;
@@ -64,8 +85,7 @@ impl RowMapping {
             return Err(Error::usage(format!("there are no values of {name:?} to merge: the rows don't have it")));
         }
         let missing: Vec<FieldRef> = schema.fields().iter().filter(|field| !has(field.name())).cloned().collect();
-        let partitions = snapshot.partition_columns().to_vec();
-        let fit = fit(source, schema.fields().iter().filter(|field| has(field.name())), &partitions)?;
+        let fit = fit(source, schema.fields().iter().filter(|field| has(field.name())), partitions)?;
         let kept = missing.iter().map(|field| (field.name().clone(), MergeOperator::LastNotNull));
         let all = options.merge.iter().cloned().chain(kept.filter(|_| !options.insert_only));
         let fields: Vec<FieldRef> = fit.schema().fields().iter().cloned().chain(missing.iter().cloned()).collect();
@@ -75,8 +95,8 @@ impl RowMapping {
             written: Arc::new(Schema::new(fields)),
             columns,
             fit,
-            partitions,
-            evolved: evolved.clone(),
+            partitions: partitions.to_vec(),
+            evolved,
         })
     }
 

@@ -3,6 +3,8 @@
 //! All files of a table's folder are the table's: vacuum removes those that the log does not name, as in Delta's own
 //! implementation. So a table is not created in a folder with files of another program.
 
+use std::path::PathBuf;
+
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, ObjectInfo, Result};
 
@@ -27,6 +29,9 @@ pub(super) fn check_folder(table: &Table) -> Result<()> {
                 .advice("choose another name for the table, or remove the object"));
         }
     }
+    if store.has_local_files() {
+        refuse_file(root)?;
+    }
     let found = store.list(root)?;
     let Some(foreign) = found.iter().find(|info| is_foreign(root, info)) else { return Ok(()) };
     let message = format!(
@@ -35,6 +40,17 @@ pub(super) fn check_folder(table: &Table) -> Result<()> {
     );
     Err(Error::conflict(message)
         .advice("create the table in an empty folder, or move these files to another one first"))
+}
+
+/// Returns an error where a file has the name of a local folder, or of one that contains it.
+fn refuse_file(root: &Path) -> Result<()> {
+    let folder = PathBuf::from(format!("/{root}"));
+    match folder.ancestors().find(|above| above.is_file()) {
+        None => Ok(()),
+        Some(file) => Err(Error::conflict("this is a file, and a Delta table is a folder")
+            .at(file.display())
+            .advice("choose another folder, or remove the file")),
+    }
 }
 
 fn is_foreign(root: &Path, info: &ObjectInfo) -> bool {
