@@ -94,3 +94,19 @@ def test_where_it_does_not_apply(folder: Path, tmp_path: Path) -> None:
         done = run("scan", place, "--file-name-column", "name")
         assert (done.code, "--file-name-column does not apply" in done.err) == (2, True), done.err
     assert run("scan", tmp_path / "a.arrow", "--file-name-column", "name").code in (2, 6)
+
+
+@pytest.mark.parametrize("how", ["where", "order_by", "columns", "computed"])
+def test_columns_that_leave_it_out_are_an_error_unless_it_is_used(folder: Path, how: str) -> None:
+    source = folder / "parquet"
+    with pytest.raises(lr.UsageError, match=r"columns leaves out the column \"file\""):
+        lr.scan(source, file_name_column="file", columns=["id"]).count()
+    assert run("scan", source, "--file-name-column", "file", "--columns", "id").code == 2
+    assert run("copy", source, folder / "new.parquet", "--file-name-column", "file", "--columns", "id").code == 2
+    options = {
+        "where": {"columns": ["id"], "where": "file LIKE '%.parquet'"},
+        "order_by": {"columns": ["id"], "order_by": "file"},
+        "columns": {"columns": ["file", "id"]},
+        "computed": {"columns": ["length(file) as length", "id"]},
+    }[how]
+    assert len(lr.scan(source, file_name_column="file", **options).to_arrow()) == 12  # type: ignore[arg-type]

@@ -1,7 +1,8 @@
 //! The texts of a read, parsed: its columns, its filter and its order. They become the plan of a scan.
 
 use lakerace_format::{Expr, FieldPaths, ReadPlan, ReadRequest, Source};
-use lakerace_io::{Job, Result};
+use lakerace_io::option::{COLUMNS, FILE_NAME_COLUMN};
+use lakerace_io::{Error, Job, Result};
 
 use crate::column_item::ColumnItem;
 use crate::column_nesting::NestedProjection;
@@ -53,7 +54,24 @@ impl ScanTexts {
                 (options.columns.as_ref().map(|items| items.iter().map(name).collect()), order)
             }
         };
-        Ok(Self { columns, computed, filter, order, fields: FieldPaths::new() })
+        let texts = Self { columns, computed, filter, order, fields: FieldPaths::new() };
+        texts.check_file_name_column(options)?;
+        Ok(texts)
+    }
+
+    /// Returns an error where the column of the files' names is requested, and neither returned nor used.
+    fn check_file_name_column(&self, options: &ReadOptions) -> Result<()> {
+        let (Some(name), Some(columns)) = (&options.file_name_column, &self.columns) else { return Ok(()) };
+        let ordered = self.order.as_ref().and_then(|order| order.with_own_columns(Some(columns)));
+        let mut is_used = ordered.as_ref().unwrap_or(columns).contains(name);
+        if let Some(filter) = &self.filter {
+            filter.visit_columns(&mut |column| is_used |= column == name);
+        }
+        if is_used {
+            return Ok(());
+        }
+        Err(Error::usage(format!("{FILE_NAME_COLUMN}: {COLUMNS} leaves out the column {name:?}"))
+            .advice(format!("add it to {COLUMNS}, or omit {FILE_NAME_COLUMN}")))
     }
 
     /// The same for a caller that only uses these fields of some columns.
