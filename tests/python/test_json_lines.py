@@ -8,6 +8,7 @@ import gzip
 import json
 import random
 import subprocess
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -560,3 +561,14 @@ def test_values_too_deep_to_be_read_are_named_as_such(tmp_path: Path) -> None:
     path.write_text(f'{{"a":{"[" * 80}{"]" * 80}}}\n')
     with pytest.raises(lr.UnsupportedError, match="nested deeper than 60 levels"):
         lr.copy(path, tmp_path / "out.parquet")
+
+
+def test_a_given_column_that_the_rows_lack_is_warned_of_if_it_is_near_another(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"price": 1.5, "id": 1}\n')
+    with pytest.warns(lr.LakeraceWarning, match=r'the first rows have no column "pric" \(did you mean "price"\?\)'):
+        assert lr.scan(path, schema="pric decimal(5,2)").to_arrow()["pric"].to_pylist() == [None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Both are known, and an optional one is near no other.
+        lr.scan(path, schema="price decimal(5,2), note utf8").to_arrow()

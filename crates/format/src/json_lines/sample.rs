@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
 use bytes::Bytes;
+use lakerace_io::nearest::nearest;
 use lakerace_io::option::SCHEMA;
 use lakerace_io::{Error, Object, Result};
 
@@ -56,6 +57,8 @@ pub(super) struct LearntTypes {
     pub origins: Vec<ColumnOrigin>,
     /// The problems of columns, by position, that have no type for all of their values.
     pub mixed: HashMap<usize, Error>,
+    /// Given columns that the rows lack, with the column that was probably meant.
+    pub mistyped: Vec<(String, String)>,
 }
 
 /// The columns that the first rows have, and the given ones that they lack.
@@ -102,13 +105,16 @@ pub(super) fn learn_schema(
         });
     }
     let found: HashSet<String> = columns.iter().map(|(column, _): &(Field, _)| column.name().clone()).collect();
+    let mut mistyped = Vec::new();
     for field in known.given.iter().flat_map(|given| given.fields()) {
         if !found.contains(field.name()) {
             columns.push((field.as_ref().clone(), ColumnOrigin::Given));
+            let others = found.iter().map(String::as_str).filter(|name| known.find(name).is_none());
+            mistyped.extend(nearest(field.name(), others).map(|near| (field.name().clone(), near.to_owned())));
         }
     }
     let (fields, origins): (Vec<_>, Vec<_>) = columns.into_iter().map(|(field, from)| (Arc::new(field), from)).unzip();
-    Ok(LearntTypes { schema: Schema::new(fields), origins, mixed })
+    Ok(LearntTypes { schema: Schema::new(fields), origins, mixed, mistyped })
 }
 
 /// The front of a file.

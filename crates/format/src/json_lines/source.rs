@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use lakerace_exec::OrderedPool;
-use lakerace_io::option::{INFER_ROWS, ON_BAD_ROW};
+use lakerace_io::option::{INFER_ROWS, ON_BAD_ROW, SCHEMA};
 use lakerace_io::{Error, ErrorKind, Job, Object, PathProfile, RequestPlan, Result, Wanted};
 
 use super::blocks::{LineBlock, LineBlocks};
@@ -90,8 +90,12 @@ impl JsonLinesSource {
         let expected = options.types.as_deref().map(parse_schema).transpose()?;
         let known = StatedTypes::new(given.as_ref(), expected.as_ref());
         let all = if all.is_empty() { &objects } else { all };
-        let LearntTypes { schema, origins, mixed } =
+        let LearntTypes { schema, origins, mixed, mistyped } =
             learn_schema(all, &known, &constants, layout, options).map_err(|error| with_damage_hint(error, all))?;
+        for (name, near) in mistyped {
+            let url = all[0].url();
+            job.warn(&format!("{url}: {SCHEMA}: the first rows have no column {name:?} (did you mean {near:?}?)"));
+        }
         // Types that can't be read are reported before the read.
         ObjectColumns::new(schema.fields(), &origins, "", ExtraFields::Refused)?;
         let fields = with_place_fields(schema.fields().to_vec(), constants.iter().flatten());
