@@ -280,7 +280,7 @@ def test_names_without_an_ending_are_known_by_their_content(tmp_path: Path) -> N
     assert lr.scan(tmp_path / "rows.csv.zip").count() == lr.scan(tmp_path / "zipped").count() == 1
     with zipfile.ZipFile(tmp_path / "book.zip", "w") as archive:
         archive.write(tmp_path / "book", "book.xlsx")
-    with pytest.raises(lr.UnsupportedError, match="excel file that is compressed as a whole"):
+    with pytest.raises(lr.UnsupportedError, match="file is compressed as a whole"):
         lr.scan(tmp_path / "book.zip")
     with zipfile.ZipFile(tmp_path / "a.docx", "w") as archive:
         archive.writestr("[Content_Types].xml", "")

@@ -159,7 +159,7 @@ impl RowChecks {
                 let row = shown(&rows, row, columns)?;
                 let TableConstraint { name, text, .. } = constraint;
                 return Err(Error::invalid(format!("a row violates the table's constraint {name} ({text}): {row}"))
-                    .advice(format!("exclude such rows with {WHERE}, or change them in the source")));
+                    .advice(format!("exclude such rows with {WHERE}, or change their values")));
             }
         }
         Ok(())

@@ -78,7 +78,7 @@ pub fn plan_update(table: &Table, statement: &UpdateStatement, options: &UpdateO
     let snapshot = table.snapshot(None)?;
     warn_of_key(table, &snapshot, statement);
     let mut attempt = UpdateAttempt::new(&snapshot, statement, options, true).map_err(named)?;
-    let (_, files, rows) = attempt.make_rows()?;
+    let (_, files, rows) = attempt.make_rows().map_err(named)?;
     Ok(AffectedRows { version: snapshot.version(), rows, files })
 }
 

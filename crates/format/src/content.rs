@@ -146,8 +146,8 @@ impl DetectedContent {
                 Err(Error::unsupported(format!("it is compressed with {name}, which is not supported"))
                     .advice("decompress it first, or compress it with gzip or zstd"))
             }
-            Self::PackedFile(FileFormat { name, .. }) => {
-                Err(Error::unsupported(format!("it is a {name} file that is compressed as a whole"))
+            Self::PackedFile(FileFormat { title, .. }) => {
+                Err(Error::unsupported(format!("the {title} file is compressed as a whole"))
                     .advice("decompress it first"))
             }
             Self::Unknown => Err(Error::usage("its content has no known format").advice(say_it())),

@@ -248,7 +248,7 @@ fn misfit(error: DocumentMisfit, id: Option<&str>) -> Error {
         DocumentMisfit::Syntax(error) => cut(error),
         DocumentMisfit::Value(reason) => Error::invalid(format!("document {:?}: {reason}", id.unwrap_or_default()))
             .advice(format!(
-                "give the column a type that fits with {SCHEMA}, such as float64 or utf8, name array fields with \
+                "give the column a type that fits with {SCHEMA}, such as utf8, name array fields with \
                  ?lists=FIELD,…, or exclude the column with {COLUMNS}"
             )),
     }

@@ -186,8 +186,7 @@ pub(crate) fn empty_partition_value(column: &str) -> Error {
     Error::invalid("a row has an empty string, which Delta can't tell from null in a partition column")
         .at(format!("partition column {column:?}"))
         .advice(format!(
-            "change it to null or another string in the source, exclude such rows with {WHERE}, or \
-                         partition the table by another column"
+            "change it to null or another string, exclude such rows with {WHERE}, or partition the table by another column"
         ))
 }
 

@@ -116,8 +116,12 @@ impl PartitionCondition {
         let predicate = Predicate::bind(filter, &schema).map_err(|error| match error.kind() {
             ErrorKind::NotFound => {
                 let columns = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
+                let reason = match Predicate::bind(filter, snapshot.schema()) {
+                    Ok(_) => "the condition has others".to_owned(),
+                    Err(_) => error.to_string(),
+                };
                 Error::unsupported(format!(
-                    "rows are selected for replacement by the table's partition columns ({columns}): {error}"
+                    "rows are selected for replacement by the table's partition columns ({columns}): {reason}"
                 ))
                 .at(place())
                 .advice("delete the rows and append others")

@@ -148,7 +148,7 @@ fn what_is_no_rows_is_refused_with_advice() {
         (DetectedContent::Unclear, "empty"),
         (DetectedContent::Archive, "`input_format`"),
         (DetectedContent::Packed("lz4"), "lz4"),
-        (DetectedContent::PackedFile(&ORC), "orc"),
+        (DetectedContent::PackedFile(&ORC), "ORC"),
         (DetectedContent::Unknown, "`input_format`"),
     ] {
         let error = content.format(None).unwrap_err();

@@ -200,9 +200,11 @@ impl StoreKind {
 
     /// The error of a listing of a store that has none.
     pub(crate) fn no_listing(&self, url: &str) -> Error {
-        Error::unsupported("an HTTP server has no reliable listings, so folders, patterns and tables can't be read")
-            .at(url)
-            .advice("give the URL of one file, with an ending that names its format")
+        let error = Error::unsupported(
+            "an HTTP server has no reliable listings, so folders, patterns and tables can't be read",
+        )
+        .advice("give the URL of one file, with an ending that names its format");
+        if url.is_empty() { error } else { error.at(url) }
     }
 
     /// A bucket and a key of a URL such as `s3://bucket/key`. Keys are taken as they stand: `%` and `#` are characters of the key.
