@@ -109,6 +109,11 @@ CONDITIONS = [
     "round(d, 1) = 100000000.0", "round(d, 5) = 1.05", "round(n) = 7", "round(n, 2) = 7", "round(n, -1) = 10", "round(n, -1) = -10",
     "round(n, -2) = 100", "round(n, -1) = 2147483650", "round(f, -1) = 10", "round(d, -1) = 10", "round(i, -1) = 0", "round(n * 1.5, 0) = 11",
     "round(f * 3, 1) = 4.5", "round(NULL) IS NULL", "round(CAST(f AS real), 1) = 0.5", "abs(CAST(f AS real)) > 2", "round(-2.5) = -3",
+    "ceil(f) = 2", "ceil(f) = -1", "ceiling(f) = 1", "floor(f) = 1", "floor(f) = -2", "floor(f) = -1", "ceil(d) = 2", "floor(d) = -2", "ceil(n) = 7",
+    "floor(i) = 42", "ceil(d) = 100000000", "ceil(CAST(f AS real)) = 1", "floor(f * 1e10) > 1e9", "ceil(NULL) IS NULL", "ceil(f) = 0", "floor(n / 2) = 3",
+    "greatest(n, i) = 7", "least(n, i, 5) = 3", "greatest(n, d) = 12.30", "greatest(s, 'b') = 'b'", "least(day, DATE '1970-01-01') < DATE '1900-01-02'",
+    "greatest(n, NULL) = 7", "least(NULL, n) = 7", "greatest(n, i) IS NULL", "least('nan'::double, f) = 1.5", "greatest(n) = 7",
+    "left(s, 2) = 'Ab'", "left(s, 0) = ''", "left(s, 99) = 'xxay'", "right(s, 2) = 'ay'", "right(s, 0) = ''", "right(s, 99) = 'a'", "right(s, 1) = '）' OR left(s, 1) = '日'",
     # Casts.
     "CAST(n AS VARCHAR) = '-7'", "CAST(d AS double) = 12.3", "CAST(i AS bigint) = 42", "CAST(f AS VARCHAR) = '1.5'", "n::text LIKE '-%'",
     "TRY_CAST(s AS int) = 12", "TRY_CAST(s AS date) = DATE '2024-02-29'", "CAST(t AS date) = DATE '1970-01-01'",
@@ -136,6 +141,8 @@ CONDITIONS = [
     *[f"extract({part} FROM t) = {value}" for part, value in
       [("year", 1968), ("month", 12), ("day", 31), ("hour", 23), ("minute", 30), ("second", 59), ("quarter", 1), ("week", 1), ("dow", 0),
        ("isodow", 7), ("doy", 60), ("year", 1), ("week", 53)]],
+    "year(t) = 1968", "quarter(t) = 1", "month(day) = 2", "week(t) = 1", "day(t) = 31", "hour(t) = 23", "minute(t) = 30", "second(t) = 59", "year(NULL::date) = 1",
+    "day < today()", "today() - day > 9000", "CAST(now() AS date) = today()", "year(today()) >= 2026",
     "extract(year FROM day) < 1970", "date_part('month', day) = 2", "extract(epoch FROM t) < 0",
     "t + INTERVAL '1 day' > TIMESTAMP '2038-01-20'", "t - INTERVAL 1 MONTH < TIMESTAMP '1900-01-01'", "day + INTERVAL '1 month' = TIMESTAMP '2000-02-29'",
     "t > TIMESTAMP '2025-01-01' - INTERVAL '3 days'", "t > now() - INTERVAL '30 years'", "t < now()", "day + 1 = DATE '1970-01-02'",
@@ -362,6 +369,22 @@ def test_nested_functions_are_bound_in_time_that_grows_with_them(place: Path) ->
     with pytest.raises(lr.InvalidInputError, match="TRY_CAST"):
         ours(place, f"{nested} = 1")
     assert ours(place, f"CASE WHEN s = '12' THEN {nested} END = 12") == theirs("s = '12'")
+
+
+def test_current_times_are_functions_with_parentheses_and_columns_without(place: Path) -> None:
+    # A column has this name.
+    assert ours(place, "current_date = 'a'") == theirs("\"current_date\" = 'a'")
+    assert ours(place, "day < current_date()") == ours(place, "day < today()") == theirs("day < today()")
+    assert ours(place, "t < current_timestamp()") == theirs("t < now()")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["left(s, -1) = 'a'", "left(s, i) = 'a'", "greatest() = 1", "year(t, t) = 1", "ceil(n, 1) = 1", "right(s) = 'a'"],
+)
+def test_other_arguments_are_refused(place: Path, condition: str) -> None:
+    with pytest.raises((lr.UnsupportedError, lr.UsageError)):
+        ours(place, condition)
 
 
 SHORT_TEXTS = ["", "a", "ab", "héllo", "日本語", "e\u0301😀x", None]

@@ -10,6 +10,7 @@
 mod assignment_text;
 mod column_text;
 mod constraint_text;
+mod derived_functions;
 mod functions;
 mod order_text;
 mod parameters;

@@ -5,11 +5,12 @@ use lakerace_format::{CompareOp, Expr, Literal, ScalarFunction};
 use lakerace_io::option::SQL;
 use lakerace_io::{Error, Result};
 use sqlparser::ast::{
-    CaseWhen, CastKind, DataType, Expr as Sql, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Interval,
-    TrimWhereField, Value,
+    CaseWhen, CastKind, CeilFloorKind, DataType, DateTimeField, Expr as Sql, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Interval, TrimWhereField, Value,
 };
 use sqlparser::tokenizer::Location;
 
+use super::derived_functions::{derived, is_derived, now};
 use super::{ExprDepth, construct, convert, position, unsupported};
 
 /// Functions that are called by a name and arguments in parentheses.
@@ -54,7 +55,8 @@ const AGGREGATES: [&str; 12] = [
 
 /// The functions by name, for messages.
 const KNOWN: &str = "coalesce, nullif, lower, upper, length, concat, substr, trim, ltrim, rtrim, date_trunc, date_part, extract, \
-                     regexp_like, replace, starts_with, abs, round, now";
+                     year (and other parts), regexp_like, replace, starts_with, left, right, abs, round, ceil, floor, greatest, least, \
+                     now, current_date()";
 
 /// Converts a call of a function, or an expression for which SQL has special syntax.
 pub(super) fn computed(sql: Sql, depth: ExprDepth<'_>, at: Location) -> Result<Expr> {
@@ -80,9 +82,21 @@ pub(super) fn computed(sql: Sql, depth: ExprDepth<'_>, at: Location) -> Result<E
             let found = call(ScalarFunction::RegexpLike, arguments);
             Ok(if negated { Expr::Not(Box::new(found)) } else { found })
         }
+        Sql::Ceil { expr, field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) } => {
+            derived_of("ceil", &convert(*expr, depth.below())?, depth, at)
+        }
+        Sql::Floor { expr, field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) } => {
+            derived_of("floor", &convert(*expr, depth.below())?, depth, at)
+        }
         Sql::Interval(span) => interval(span, depth, at),
         other => Err(unsupported(&construct(&other), at)),
     }
+}
+
+/// A function that SQL has its own syntax for.
+fn derived_of(name: &str, value: &Expr, depth: ExprDepth<'_>, at: Location) -> Result<Expr> {
+    let found = derived(name, std::slice::from_ref(value), depth)?;
+    found.ok_or_else(|| unsupported(&format!("the function {name}"), at))
 }
 
 pub(super) fn call(function: ScalarFunction, arguments: Vec<Expr>) -> Expr {
@@ -103,7 +117,9 @@ fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Ex
     if !plain || list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
         return Err(unsupported(&format!("the function {name}, which aggregates rows"), at));
     }
-    let is_known = FUNCTIONS.iter().any(|(known, _)| *known == name) || matches!(name.as_str(), "now" | "nullif");
+    let is_known = FUNCTIONS.iter().any(|(known, _)| *known == name)
+        || matches!(name.as_str(), "now" | "nullif")
+        || is_derived(&name);
     if !is_known {
         return Err(unsupported(&format!("the function {name}"), at).advice(format!("supported functions are {KNOWN}")));
     }
@@ -115,11 +131,7 @@ fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Ex
         }
     }
     match (name.as_str(), arguments.as_slice()) {
-        ("now", []) => {
-            // Tables have microseconds: finer times would not fit the values that they are combined with.
-            let nanoseconds = depth.shared.time.nanoseconds().div_euclid(1_000) * 1_000;
-            Ok(Expr::Literal(Literal::Timestamp { nanoseconds, is_utc: true }))
-        }
+        ("now", []) => Ok(now(depth)),
         // It ignores nulls, where `||` returns null.
         ("concat", [_, ..]) => {
             let empty = || Expr::Literal(Literal::Text(String::new()));
@@ -142,7 +154,10 @@ fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Ex
         }
         _ => match FUNCTIONS.iter().find(|(known, _)| *known == name) {
             Some((_, function)) => Ok(call(*function, arguments)),
-            None => Err(unsupported(&format!("{name} with {} arguments", arguments.len()), at)),
+            None => {
+                let found = derived(&name, &arguments, depth)?;
+                found.ok_or_else(|| unsupported(&format!("{name} with these {} arguments", arguments.len()), at))
+            }
         },
     }
 }
