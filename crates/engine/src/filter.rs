@@ -378,7 +378,7 @@ fn unary(op: UnaryOperator, expr: Sql, depth: ExprDepth<'_>, at: Location) -> Re
             Ok(Expr::Literal(Literal::LongNumber(negated)))
         }
         // Not `0 - a`, which is 0.0 where a is 0.0.
-        (UnaryOperator::Minus, value) => Ok(functions::call(ScalarFunction::Negate, vec![value])),
+        (UnaryOperator::Minus, value) => Ok(derived_functions::call(ScalarFunction::Negate, vec![value])),
         (op, _) => Err(unsupported(&format!("the operator {op}"), at)),
     }
 }
@@ -409,7 +409,7 @@ fn binary(left: Box<Sql>, op: BinaryOperator, right: Box<Sql>, depth: ExprDepth<
     };
     if op == BinaryOperator::StringConcat {
         let sides = [convert(*left, depth.below())?, convert(*right, depth.below())?];
-        return Ok(functions::call(ScalarFunction::Concat, sides.into()));
+        return Ok(derived_functions::call(ScalarFunction::Concat, sides.into()));
     }
     if compare.is_none() && arithmetic.is_none() {
         return Err(unsupported(&format!("the operator {op}"), left.span().start));

@@ -4,7 +4,6 @@ use lakerace_format::{ArithmeticOp, CompareOp, Expr, Literal, ScalarFunction};
 use lakerace_io::Result;
 
 use super::ExprDepth;
-use super::functions::call;
 
 /// Parts of a date or time that are functions, too.
 const PARTS: [&str; 8] = ["year", "quarter", "month", "week", "day", "hour", "minute", "second"];
@@ -46,6 +45,10 @@ pub(super) fn derived(name: &str, arguments: &[Expr], depth: ExprDepth<'_>) -> R
         }
         _ => None,
     })
+}
+
+pub(super) fn call(function: ScalarFunction, arguments: Vec<Expr>) -> Expr {
+    Expr::Call { function, arguments }
 }
 
 /// The time of the run.

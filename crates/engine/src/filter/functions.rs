@@ -10,7 +10,7 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Location;
 
-use super::derived_functions::{derived, is_derived, now};
+use super::derived_functions::{call, derived, is_derived, now};
 use super::{ExprDepth, construct, convert, position, unsupported};
 
 /// Functions that are called by a name and arguments in parentheses.
@@ -97,10 +97,6 @@ pub(super) fn computed(sql: Sql, depth: ExprDepth<'_>, at: Location) -> Result<E
 fn derived_of(name: &str, value: &Expr, depth: ExprDepth<'_>, at: Location) -> Result<Expr> {
     let found = derived(name, std::slice::from_ref(value), depth)?;
     found.ok_or_else(|| unsupported(&format!("the function {name}"), at))
-}
-
-pub(super) fn call(function: ScalarFunction, arguments: Vec<Expr>) -> Expr {
-    Expr::Call { function, arguments }
 }
 
 /// A function that is called by its name.
