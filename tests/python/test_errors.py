@@ -104,7 +104,7 @@ def test_rows_are_named_by_their_source(tmp_path: Path) -> None:
             2,
             "--compression to gzip, zstd or none",
         ),
-        (["copy", "rows.parquet", "x.csv", "--columns", "list"], 6, "with --columns, write"),
+        (["copy", "rows.parquet", "x.csv", "--columns", "list"], 6, "with --columns, or write Parquet"),
         (["copy", "more.parquet", "table", "--mode", "append"], 4, "--evolve add"),
         (["scan", "rows.parquet", "--at", "1"], 6, "omit --at"),
         (["scan", "rows.parquet", "--where", ""], 2, "--where"),

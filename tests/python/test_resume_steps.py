@@ -12,7 +12,7 @@ import threading
 import urllib.error
 import urllib.parse
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -100,7 +100,8 @@ def message(connection: socket.socket) -> bytes:
 
 def carry(client: socket.socket, server: socket.socket, fuse: Fuse) -> None:
     """Carries requests and answers of a connection, in turn."""
-    with client, server:
+    # A driver may close a connection before it has read all answers: that resets it.
+    with client, server, suppress(ConnectionError):
         while request := message(client):
             is_of_driver = any(command in request[:200] for command in DRIVER_COMMANDS)
             is_last = not is_of_driver and fuse.take()

@@ -174,7 +174,7 @@ def test_a_zip_without_an_inner_ending_is_told_by_the_name_of_its_file(tmp_path:
     path = io_file(tmp_path / "export.zip", zipped(b'[{"a":1},{"a":2}]', "rows.json"))
     assert ok("scan", path, "--count", "-q").out == "2\n"
     path.write_bytes(zipped(b"PAR1", "rows.parquet"))
-    assert "parquet" in run("scan", path).err
+    assert "Parquet" in run("scan", path).err
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
