@@ -1,5 +1,5 @@
 """Checks the crates that the build takes: licences, versions that stand side by side, the oldest Rust that is promised, files that nothing
-compiles, features that have a crate compiled twice."""
+compiles, features that have a crate compiled twice, and pages that a published crate lacks."""
 
 from __future__ import annotations
 
@@ -103,6 +103,15 @@ def unnamed_sources(packages: list[dict[str, Any]]) -> list[str]:
     return found
 
 
+def unreadable_packages(packages: list[dict[str, Any]]) -> list[str]:
+    """Crates that are published without a README or the licence, which `cargo package` takes from their folder."""
+    published = [package for package in packages if package["source"] is None and package["publish"] is None]
+    wanted = [
+        Path(package["manifest_path"]).parent / name for package in published for name in ("README.md", "LICENSE")
+    ]
+    return [f"{path}: a published crate needs it" for path in wanted if not path.is_file()]
+
+
 def unlisted_in_tests(packages: list[dict[str, Any]]) -> list[str]:
     """Crates of ours that tests/profile.toml does not name: their tests would run without assertions."""
     profile = (Path(__file__).parent / "profile.toml").read_text(encoding="utf-8")
@@ -138,7 +147,7 @@ def main() -> int:
     command = ["cargo", "metadata", "--format-version", "1", "--locked"]
     packages = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["packages"]
     found = faults(packages) + oldest_rust(packages) + unnamed_sources(packages)
-    found += unlisted_in_tests(packages) + compiled_twice()
+    found += unreadable_packages(packages) + unlisted_in_tests(packages) + compiled_twice()
     print(*found, sep="\n", end="\n" if found else "")
     print(f"{len(packages)} crates: {len(found)} faults in licences, versions, manifests, modules and features")
     return 1 if found else 0

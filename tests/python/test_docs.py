@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,14 @@ def test_reference_of_small_files_lists_all_public_classes() -> None:
     listed = re.search(r"members: \[(.*)\]", page)
     assert listed is not None
     assert sorted(listed[1].split(", ")) == sorted(lakerace.files.__all__)
+
+
+def test_links_of_the_page_on_pypi_are_absolute() -> None:
+    script = runpy.run_path(str(ROOT / ".github" / "absolute_links.py"))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = _LINK.findall(script["with_absolute_links"](text, "v1"))
+    assert len(links) == len(_LINK.findall(text)) > 20
+    assert [link for link in links if not link.startswith("https://")] == []
+    of_files = [link.partition("/v1/")[2] for link in links if "/v1/" in link]
+    assert len(of_files) > 20
+    assert [path for path in of_files if not (ROOT / path).exists()] == []
