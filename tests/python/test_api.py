@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import pyarrow as pa
@@ -244,3 +245,15 @@ def test_several_threads_share_a_scan(parquet: Path) -> None:
     for thread in threads:
         thread.join()
     assert found == [expected] * 8
+
+
+def test_the_schema_of_a_location_takes_the_types_that_a_scan_takes(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1,007\nx,8\n")
+    found = lr.schema(path, schema="a int64, b utf8", on_bad_row="skip")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lr.LakeraceWarning)
+        rows = lr.scan(path, schema="a int64, b utf8", on_bad_row="skip").to_arrow()
+    assert rows.to_pylist() == [{"a": 1, "b": "007"}]
+    assert [column["name"] for column in found["columns"]] == rows.column_names
+    assert [column["type"].lower().removesuffix("view") for column in found["columns"]] == ["int64", "utf8"]

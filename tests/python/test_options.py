@@ -69,7 +69,6 @@ LACKS: list[tuple[str, set[str], str]] = [
         {"delete"},
         "the keys are a scan with these options",
     ),
-    ("schema on_bad_row", {"schema"}, "types that are given need no look, and no row is read"),
     ("durability", {"scan", "sql", "diff", "changes"}, "rows are handed over in memory, and no file is written"),
     ("io", {"scan", "sql", "diff", "schema", "check", "history", "verify", "changes"}, "no table is written"),
     ("io", {"delete", "alter", "vacuum", "restore", "sync"} | FILES, "the writes are small"),
