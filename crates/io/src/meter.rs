@@ -81,12 +81,8 @@ impl Meter {
         self.count_path(kind, "LocalStore", path.display());
     }
 
-    /// Counts `n` requests to a store that bills nothing. The client that sends them logs them, with their answers.
-    pub fn count_sent(&self, kind: RequestKind, n: u64) {
-        self.add(kind, n);
-    }
-
-    fn add(&self, kind: RequestKind, n: u64) {
+    /// Counts `n` requests. The client that sends them logs them, with their answers.
+    pub(crate) fn add(&self, kind: RequestKind, n: u64) {
         let counter = match kind {
             RequestKind::Get => &self.get,
             RequestKind::Put => &self.put,
@@ -97,7 +93,7 @@ impl Meter {
         counter.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// Counts `n` requests to a store that bills them. The client that sends them logs them, with their answers.
+    /// Counts `n` requests like [`Self::add`], to a store that bills them.
     pub fn bill(&self, kind: RequestKind, n: u64) {
         self.add(kind, n);
         match kind {

@@ -265,7 +265,7 @@ struct CountingClient {
 
 impl CountingClient {
     fn count(&self, meter: &Meter, kind: RequestKind) {
-        if self.kind.is_billed { meter.bill(kind, 1) } else { meter.count_sent(kind, 1) }
+        if self.kind.is_billed { meter.bill(kind, 1) } else { meter.add(kind, 1) }
     }
 }
 
