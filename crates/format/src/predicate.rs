@@ -179,3 +179,6 @@ mod tests;
 
 #[cfg(test)]
 mod exact_tests;
+
+#[cfg(test)]
+mod failure_tests;
