@@ -5,16 +5,16 @@ use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use arrow::array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
+use arrow::array::{AsArray, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow::compute::{CastOptions, can_cast_types, cast_with_options};
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 use lakerace::{Batches, Error, ErrorKind, Job, Result};
 use lakerace_exec::{OrderedPool, PoolOptions, ProducerThreads, ValueSender};
-use lakerace_format::exported_schema;
 use lakerace_format::schema_text::print_field_type;
+use lakerace_format::{exported_schema, text_dictionary};
 use lakerace_io::option::Door;
 use lakerace_io::wait::lock;
 use pyo3::prelude::*;
@@ -315,12 +315,22 @@ fn requested(capsule: &Bound<'_, PyCapsule>, own: &SchemaRef) -> Result<SchemaRe
     Ok(Arc::new(schema))
 }
 
+/// The type of texts whose keys `lakerace.sql` hands to duckdb.
+fn shared_texts() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+}
+
 /// `batch` with the types of `target`. A value that does not fit is an error.
 fn cast(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let columns = batch.columns().iter().zip(target.fields()).map(|(column, field)| {
         if column.data_type() == field.data_type() {
             return Ok(Arc::clone(column));
+        }
+        if let Some(texts) = column.as_string_view_opt()
+            && *field.data_type() == shared_texts()
+        {
+            return Ok(Arc::new(text_dictionary(texts)?));
         }
         cast_with_options(column, field.data_type(), &options)
             .map_err(|e| Error::from_source(ErrorKind::Invalid, e).at(field.name()))

@@ -16,6 +16,7 @@ mod sample;
 mod snappy;
 mod spread;
 mod streams;
+mod text_dictionary;
 mod unpack;
 mod wide;
 
