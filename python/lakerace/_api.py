@@ -12,6 +12,7 @@ from lakerace._filter import with_parameters
 from lakerace._job import with_job
 from lakerace._location import is_location, located, location_text
 from lakerace._progress import progress_shown
+from lakerace._read_options import check_schema, checked_names
 from lakerace._scan import Scan
 from lakerace._sources import is_file, native_source, stored_file
 
@@ -563,15 +564,14 @@ _READ_OPTIONS = (
 def _options(arguments: dict[str, Any], *positional: str) -> dict[str, object]:
     """The keyword arguments of a call, as the native half takes them."""
     options = {name: value for name, value in arguments.items() if value is not None and name not in positional}
-    if "params" in options:
-        options["where"] = with_parameters(options.get("where"), options.pop("params"))
+    if "params" in options or "where" in options:
+        options["where"] = with_parameters(options.get("where"), options.pop("params", None))
+    check_schema(options.get("schema"))
     if options.get("batch_rows") == "all":
         options["batch_rows"] = _ALL_ROWS
     for name in ("columns", "bloom_filter", "null_strings"):
-        if isinstance(options.get(name), str):
-            raise _usage(f"{name} is a list of names, not one text: write [{options[name]!r}]")
         if name in options:
-            options[name] = list(options[name])
+            options[name] = checked_names(name, options[name])
     if isinstance(options.get("order_by"), (list, tuple)):
         terms = ", ".join(map(str, options["order_by"]))
         raise _usage(f"order_by is one text, not a list: write {terms!r}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import ParamSpec, TypeVar
 
@@ -36,6 +37,15 @@ def checked_arguments(call: Callable[_P, _T]) -> Callable[_P, _T]:
             _check_flag(name, kwargs[name])
         try:
             return call(*args, **kwargs)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise  # the call itself has begun
+            import inspect
+
+            advised = _advised(str(error), inspect.signature(call).parameters)
+            if advised is None:
+                raise
+            raise TypeError(advised) from None
         except UnicodeEncodeError as error:
             import inspect  # it takes long, and few calls need it
 
@@ -53,6 +63,26 @@ def checked_methods(cls: _C) -> _C:
         if isinstance(member, FunctionType) and not name.startswith("_"):
             setattr(cls, name, checked_arguments(member))
     return cls
+
+
+#: Names that other libraries have for arguments.
+_OTHER_NAMES = {"filter": "where", "predicate": "where", "set": "updates"}
+_UNKNOWN_ARGUMENT = re.compile(r"(.*got an unexpected keyword argument '(\w+)')")
+
+
+def _advised(message: str, parameters: Iterable[str]) -> str | None:
+    """Python's message on arguments that do not fit a function, with advice; `None` where there is none."""
+    if message.endswith("missing 1 required positional argument: 'where'"):
+        return f'{message}: "true" is true of all rows'
+    unknown = _UNKNOWN_ARGUMENT.match(message)
+    if unknown is None:
+        return None
+    import difflib
+
+    names = set(parameters)
+    other = _OTHER_NAMES.get(unknown[2])
+    found = [other] if other in names else difflib.get_close_matches(unknown[2], names, 1)
+    return f"{unknown[1]}: did you mean {found[0]}?" if found else None
 
 
 def _check_flag(name: str, value: object) -> None:

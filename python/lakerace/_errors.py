@@ -59,6 +59,16 @@ def rename(error: Error, path: str, name: str) -> None:
         _describe(error, error._errno, error.place)
 
 
+def set_advice(error: Error, advice: str) -> None:
+    """Gives an error an advice, in place of its own one."""
+    text = str(error)
+    if error.advice is not None:
+        text = text.removesuffix(f" ({error.advice})")
+    error.args, error.advice = (f"{text} ({advice})",), advice
+    if isinstance(error, OSError):
+        _describe(error, error._errno, error.place)
+
+
 def told(kind: type[Error], message: str, place: str | None = None, advice: str | None = None) -> Error:
     """An error of a kind, with its place and its advice in its text."""
     text = message if place is None else f"{place}: {message}"

@@ -36,8 +36,23 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+#: What takes the expressions of other packages.
+_EXPRESSION_CALLS = {"polars": "scan.lazy().filter(…)", "pyarrow": "scan.to_dataset().to_table(filter=…)"}
+
+
+def _check_condition(where: object) -> None:
+    """Raises an error where a condition is no text, such as an expression of another package."""
+    if where is None or isinstance(where, str):
+        return
+    package = type(where).__module__.partition(".")[0]
+    call = _EXPRESSION_CALLS.get(package)
+    advice = "" if call is None else f"; {call} takes expressions of {package}"
+    raise TypeError(f'where: a text is expected, such as "price > 1", not {type(where).__name__}{advice}')
+
+
 def with_parameters(where: str | None, params: Sequence[object] | None) -> str | None:
     """A filter with its parameters in the places of `?`, as constants."""
+    _check_condition(where)
     if params is None:
         return where
     if where is None:

@@ -9,7 +9,7 @@ from lakerace import _lakerace
 from lakerace._api import DryRun, Requests
 from lakerace._arguments import checked_methods
 from lakerace._assignments import checked_updates
-from lakerace._errors import UsageError
+from lakerace._errors import NotFoundError, UsageError, set_advice
 from lakerace._filter import with_parameters_in
 from lakerace._job import with_job
 from lakerace._sources import is_read_once, native_source
@@ -255,7 +255,12 @@ class MergeClauses:
         rows = native_source(self._source, options)
         self._has_run = True
         call = _lakerace.plan_merge if dry_run else _lakerace.merge
-        made = call(self._location, rows, self._join, self._clauses, with_job(options))
+        try:
+            made = call(self._location, rows, self._join, self._clauses, with_job(options))
+        except NotFoundError as error:
+            if any(f'there is no column "{name}"' in str(error) for name in self._join[0] if "=" in name):
+                set_advice(error, "`on` takes names of columns: pass a condition as predicate=")
+            raise
         made["requests"] = Requests(**made["requests"])
         if made["planned"] is not None:
             made["planned"] = DryRun(**made["planned"])
