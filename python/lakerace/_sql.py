@@ -11,7 +11,7 @@ from lakerace._errors import UnsupportedError, UsageError, told
 from lakerace._job import current_job
 from lakerace._packages import needed
 from lakerace._readable import ShownRows
-from lakerace._warnings import reported
+from lakerace._warnings import changed_warnings, reported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +75,10 @@ def sql(
         [(2,)]
     """
     job = current_job() or _lakerace.Job(has_reporter=True)
-    with reported(job):
+    from lakerace._sql_advice import with_reading_advice
+    from lakerace._sql_relations import has_scans
+
+    with changed_warnings(None if has_scans(relations) else with_reading_advice), reported(job):
         return SqlRows._asked(query, relations, params, _limits(memory_limit, threads, storage_options), job)
 
 
@@ -160,7 +163,7 @@ class SqlRows(ShownRows):
         database = QueryDatabase(limits)
         with database.connected() as connection:
             try:
-                parsed = parse_query(connection, query, list(relations))
+                parsed = parse_query(connection, query, list(relations), limits["relation_form"])
             except duckdb.Error as error:
                 raise raised(error, RunState(query)) from error
         opened = open_places(parsed, relations, limits, job)
@@ -219,9 +222,7 @@ class SqlRows(ShownRows):
         if self._job.is_cancelled:
             # An interrupted run has ended the job of all scans.
             self._job = current_job() or _lakerace.Job(has_reporter=True)
-            self._opened = {
-                name: type(opened)(opened.location, opened.options, self._job) for name, opened in self._opened.items()
-            }
+            self._opened = {name: opened.reopened(self._job) for name, opened in self._opened.items()}
         state = RunState(self._query, self._words, reads=reads)
         tables: dict[str, Any] = {name: SqlDataset(opened, state) for name, opened in self._opened.items()}
         return QueryRun(text or self._text, self._params, self._database, self._job, {**tables, **self._tables}, state)
@@ -491,7 +492,7 @@ def answer_command(
             raise UsageError(f"relation {name!r} is given twice")
     limits = _limits(**options, relation_form="--relation ")
     try:
-        return _CommandAnswer(SqlRows._asked(query, named, None, limits, job))
+        answer = _CommandAnswer(SqlRows._asked(query, named, None, limits, job))
     except UsageError as error:
         from lakerace._sql_run import VALUES_ADVICE
 
@@ -500,3 +501,9 @@ def answer_command(
         message = "the query has parameters, and the command takes no values for them"
         advice = "write the values in the query, or call lakerace.sql with params"
         raise told(UsageError, message, error.place, advice) from error
+    from lakerace._sql_advice import READING_ADVICE, names_option
+
+    # The command prints all warnings of the job, those that are taken here, too.
+    if any(map(names_option, job.take_warnings())):
+        job.add_warning(READING_ADVICE)
+    return answer

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakerace import _lakerace
-from lakerace._errors import NotFoundError, UsageError, told
+from lakerace._errors import Error, NotFoundError, UnsupportedError, UsageError, set_advice, told
 from lakerace._location import is_location, located
 from lakerace._packages import needed
 from lakerace._readable import ReadableRows
+from lakerace._sql_advice import advise_reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +38,21 @@ def is_scanned(source: object) -> bool:
     return isinstance(source, ReadableRows) or is_location(source)
 
 
+def has_scans(relations: Mapping[str, Any]) -> bool:
+    """Whether a relation is a scan, which has its own options for reading."""
+    return any(is_scanned(source) and not is_location(source) for source in relations.values())
+
+
 def relation_table(name: str, source: Any) -> pyarrow.Table:
     """Rows of a relation that is no location: they may be taken once, and a query takes them again."""
+    try:
+        return _table(source)
+    except (Error, TypeError) as error:
+        error.args = (f"relation {name!r}: {error}",)
+        raise
+
+
+def _table(source: Any) -> pyarrow.Table:
     from lakerace._sources import arrow_stream, is_file
 
     if is_file(source):
@@ -69,7 +83,10 @@ def open_places(
     for name, source in relations.items():
         if is_scanned(source):
             location, options = _scan_of(source, shared)
-            wanted[name] = lambda location=location, options=options: OpenLocation(location, options, job)  # type: ignore[misc]
+            is_scan = not is_location(source)
+            wanted[name] = lambda location=location, options=options, is_scan=is_scan: OpenLocation(  # type: ignore[misc]
+                location, options, job, is_scan=is_scan
+            )
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
         try:
             submitted = {name: pool.submit(open_it) for name, open_it in wanted.items()}
@@ -78,8 +95,10 @@ def open_places(
                 for place_read in opened.values():
                     place_read.native.check_is_no_source(limits["output"])
             return opened
-        except BaseException:
+        except BaseException as error:
             job.cancel()
+            if not has_scans(relations):
+                advise_reading(error)
             raise
 
 
@@ -106,6 +125,10 @@ def _opened_place(place: TablePlace, shared: Mapping[str, Any], relation_form: s
         name = place.location
         advice = f"give the table {name} as {relation_form}{name}=…, or name a location in quotes"
         raise told(NotFoundError, "no such relation or location", place.location, advice) from error
+    except UnsupportedError as error:
+        if place.at is not None and (error.advice or "").startswith("omit at:"):
+            set_advice(error, "omit AT (…): only Delta tables have versions")
+        raise
 
 
 def _scan_of(source: Any, shared: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

@@ -289,6 +289,9 @@ def raised(error: BaseException, state: RunState) -> BaseException:
         return own
     error = _of_duckdb(error)
     kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), None)
+    missing = _missing_extension(_message(error)) if isinstance(error, duckdb.Error) else None
+    if missing is not None:
+        return told(UsageError, missing[0], query_place(state.query, None), missing[1])
     if kind is None:
         return InvalidInputError(str(error)) if isinstance(error, (duckdb.Error, pyarrow.ArrowException)) else error
     advice = next((text for theirs, text in _ADVICE if isinstance(error, theirs)), None)
@@ -296,6 +299,40 @@ def raised(error: BaseException, state: RunState) -> BaseException:
     if message.startswith(_WITHOUT_VALUES):
         message, advice = "the query has parameters without values", VALUES_ADVICE
     return told(kind, message, query_place(state.query, _position(state.query, message)), advice)
+
+
+#: Extensions of duckdb whose functions read what a location names, too, and such a location.
+_LOCATIONS = {
+    "avro": "'events.avro'",
+    "delta": "'delta:lake/orders'",
+    "excel": "'orders.xlsx'",
+    "sqlite_scanner": "'sqlite:shop.db#orders'",
+}
+#: What duckdb says of a function or a type of an extension that is not loaded.
+_EXTENSION = re.compile(r"required extension '(\w+)|exists in the (\w+) extension")
+#: Functions of extensions that duckdb does not know while they are not loaded.
+_SCANNER = re.compile(r'Table Function with name "?((?:postgres|mysql|odbc)_\w+)"? does not exist')
+
+
+def _missing_extension(message: str) -> tuple[str, str] | None:
+    """The error and the advice of a message of duckdb on an extension: queries load none."""
+    named = _EXTENSION.search(message)
+    if named is not None:
+        name = named[1] or named[2]
+        what = f"this needs the extension {name} of duckdb"
+        location = _LOCATIONS.get(name)
+        if location is not None:
+            return (
+                f"{what}, and queries load none",
+                f"name the location in quotes in place of a function: FROM {location}",
+            )
+    else:
+        function = _SCANNER.search(message)
+        if function is None:
+            return None
+        what = f"{function[1]} is a function of an extension of duckdb"
+    advice = "read it with duckdb itself, and in Python pass the rows as a relation: lr.sql(query, t=duckdb.sql(…))"
+    return f"{what}, and queries load none", advice
 
 
 def _position(query: str, message: str) -> int | None:

@@ -13,6 +13,7 @@ from lakerace import _lakerace
 from lakerace._dataset import ScanDataset, plain_schema, pushed_filter
 from lakerace._errors import UnsupportedError, told
 from lakerace._scan import can_filter, can_narrow, narrowed_options, raise_own
+from lakerace._sql_advice import advise_reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,14 +49,16 @@ class RunState:
         self.reads = reads
         #: The scans, in the order in which they began.
         self.asked: list[AskedScan] = []
-        self._streams: list[_lakerace.Stream] = []
+        self._streams: list[tuple[_lakerace.Stream, OpenLocation]] = []
         self._failure: BaseException | None = None
 
     def failure(self) -> BaseException | None:
         """The error of the first scan that has failed: duckdb tells its message alone."""
-        for stream in self._streams:
+        for stream, opened in self._streams:
             failure = stream.exception()
             if failure is not None:
+                if not opened.is_scan:
+                    advise_reading(failure)
                 return failure
         return self._failure
 
@@ -63,25 +66,31 @@ class RunState:
         """Keeps an error that duckdb is going to wrap."""
         self._failure = self._failure or failure
 
-    def stream(self, scan: _lakerace.Scan) -> _lakerace.Stream:
-        """Begins to read a scan."""
+    def stream(self, scan: _lakerace.Scan, opened: OpenLocation) -> _lakerace.Stream:
+        """Begins to read a scan of an opened location."""
         stream = scan.stream()
-        self._streams.append(stream)
+        self._streams.append((stream, opened))
         return stream
 
 
 class OpenLocation:
     """An opened location, which runs of a query read again and again, in one version."""
 
-    def __init__(self, location: str, options: Mapping[str, Any], job: _lakerace.Job) -> None:
+    def __init__(self, location: str, options: Mapping[str, Any], job: _lakerace.Job, *, is_scan: bool = False) -> None:
         self.location = location
         self.options = dict(options)
+        #: Whether the caller has given a scan, with options for reading.
+        self.is_scan = is_scan
         self.native = _lakerace.Scan.described(location, {**options, "job": job})
         self.schema = plain_schema(pyarrow.schema(self.native))
         #: The columns as duckdb gets them.
         self.handed_schema = pyarrow.schema([_handed_field(field) for field in pyarrow.schema(self.native)])
         # Of a location, duckdb looks at all columns before it asks for some.
         check_decimals(self.schema, location)
+
+    def reopened(self, job: _lakerace.Job) -> OpenLocation:
+        """The same location, opened again for another job."""
+        return OpenLocation(self.location, self.options, job, is_scan=self.is_scan)
 
 
 def _handed_field(field: pyarrow.Field) -> pyarrow.Field:
@@ -164,7 +173,7 @@ class SqlDataset(ScanDataset):
     def _reader(self, scan: _lakerace.Scan, schema: pyarrow.Schema) -> pyarrow.RecordBatchReader:
         if not self._run.reads:
             return pyarrow.RecordBatchReader.from_batches(schema, [])
-        stream = self._run.stream(scan)
+        stream = self._run.stream(scan, self._opened)
         return raise_own(stream, lambda: pyarrow.RecordBatchReader.from_stream(_Taken(stream), schema))
 
     def _batches_of(self, scan: _lakerace.Scan, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:

@@ -73,15 +73,18 @@ class ParsedQuery(NamedTuple):
     words: frozenset[str] | None
 
 
-def parse_query(connection: duckdb.DuckDBPyConnection, query: str, relations: Collection[str]) -> ParsedQuery:
+def parse_query(
+    connection: duckdb.DuckDBPyConnection, query: str, relations: Collection[str], relation_form: str = ""
+) -> ParsedQuery:
     """Finds the locations in a query: the tables that are neither relations nor common table expressions.
 
     Raises:
-        UsageError: The text is no single query, or a version is no number and no time.
+        UsageError: The text is no single query, a version is no number and no time, or the query does not use a relation.
         UnsupportedError: duckdb has no syntax tree for this kind of query.
     """
     tree = _tree(connection, query)
     _check_shows(tree, relations)
+    _check_used(tree, relations, relation_form)
     known = {name.lower() for name in (*relations, *_common_tables(tree))}
     names: dict[TablePlace, str] = {}
     for table in list(_tables(tree)):
@@ -187,6 +190,34 @@ def _check_shows(tree: Any, relations: Collection[str]) -> None:
             advice = f"{_PLACE}; DESCRIBE 'lake/orders' shows the columns of one"
             message = "there is no catalog, so SHOW can list no tables"
             raise told(UsageError, message, "the query", advice)
+
+
+#: Functions that read no table: of others, the tables may be anywhere in the query.
+_TABLELESS_FUNCTIONS = {"generate_series", "range", "repeat", "repeat_row", "unnest"}
+#: The arguments of `lakerace.sql` that a relation could be meant for.
+_ARGUMENTS = ("memory_limit", "params", "storage_options", "threads")
+
+
+def _check_used(tree: Any, relations: Collection[str], relation_form: str) -> None:
+    """Raises an error where a query does not use a relation."""
+    used = set()
+    for node in _nodes(tree):
+        kind = node.get("type")
+        if kind == "BASE_TABLE":
+            if node["schema_name"]:
+                return
+            used.add(node["table_name"].lower())
+        is_function = kind == "TABLE_FUNCTION" and node["function"]["function_name"] not in _TABLELESS_FUNCTIONS
+        if is_function or (kind == "SHOW_REF" and not node["query"]):
+            return
+    for name in relations:
+        if name.lower() in used:
+            continue
+        import difflib
+
+        meant = [] if relation_form else difflib.get_close_matches(name, _ARGUMENTS, 1)
+        advice = f"did you mean {meant[0]}?" if meant else f"name it in the query, or omit {relation_form}{name}=…"
+        raise told(UsageError, "the query does not use this relation", f"relation {name!r}", advice)
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ from lakerace._errors import LakeraceWarning
 from lakerace._job import current_job
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import FrameType
 
     from lakerace import _lakerace
@@ -37,6 +37,10 @@ _PASSED = frozenset(
 
 #: A path in warnings, and the name that is put in its place.
 _RENAMED: ContextVar[tuple[str, str]] = ContextVar("lakerace_renamed", default=("", ""))
+
+
+#: What warnings become before they are issued.
+_CHANGED: ContextVar[Callable[[str], str] | None] = ContextVar("lakerace_changed", default=None)
 
 
 class CallerLine(NamedTuple):
@@ -67,9 +71,10 @@ def issue_at(texts: Sequence[str], place: tuple[str, int, str] | None) -> None:
     """Issues warnings at a line of code."""
     file, line, module = place or CallerLine("lakerace", 0, "lakerace")
     registry = getattr(sys.modules.get(module), "__dict__", {}).setdefault("__warningregistry__", {})
-    path, name = _RENAMED.get()
+    (path, name), change = _RENAMED.get(), _CHANGED.get()
     for text in texts:
         shown = text.replace(path, name) if path else text
+        shown = shown if change is None else change(shown)
         warnings.warn_explicit(shown, LakeraceWarning, file, line, module, registry)
 
 
@@ -98,6 +103,16 @@ def reported(job: _lakerace.Job) -> Iterator[None]:
             job.warn()
         raise
     job.warn()
+
+
+@contextmanager
+def changed_warnings(change: Callable[[str], str] | None) -> Iterator[None]:
+    """Changes the texts of warnings that are issued within."""
+    token = _CHANGED.set(change)
+    try:
+        yield
+    finally:
+        _CHANGED.reset(token)
 
 
 @contextmanager

@@ -263,7 +263,7 @@ def test_relations_and_parameters(parquet: Path, tmp_path: Path) -> None:
     with pytest.raises(lr.UsageError, match="not case-sensitive"):
         lr.sql("SELECT 1", a=table, A=table)
     with pytest.raises(lr.UsageError, match="task of a scan"):
-        lr.sql("SELECT 1", a=lr.scan(parquet).tasks(2)[0])
+        lr.sql("FROM a", a=lr.scan(parquet).tasks(2)[0])
 
 
 def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
