@@ -63,7 +63,7 @@ def sql(
             A scan has its own options. Streams and lists are read into memory now.
 
     Raises:
-        UsageError: The query is wrong, or a parameter is missing.
+        UsageError: The query is wrong, a parameter is missing, or the query does not use a relation.
         NotFoundError: A location does not exist.
         ModuleNotFoundError: duckdb or pyarrow is not installed.
 
