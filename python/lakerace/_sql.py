@@ -15,6 +15,7 @@ from lakerace._warnings import changed_warnings, reported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from typing import Literal, TypeAlias
 
     import duckdb
@@ -75,11 +76,16 @@ def sql(
         [(2,)]
     """
     job = current_job() or _lakerace.Job(has_reporter=True)
+    with advised_warnings(relations), reported(job):
+        return SqlRows._asked(query, relations, params, _limits(memory_limit, threads, storage_options), job)
+
+
+def advised_warnings(relations: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """Adds to the warnings that are issued within what works in a query, which has no options for reading."""
     from lakerace._sql_advice import with_reading_advice
     from lakerace._sql_relations import has_scans
 
-    with changed_warnings(None if has_scans(relations) else with_reading_advice), reported(job):
-        return SqlRows._asked(query, relations, params, _limits(memory_limit, threads, storage_options), job)
+    return changed_warnings(None if has_scans(relations) else with_reading_advice)
 
 
 def _limits(

@@ -481,7 +481,8 @@ class SqlRows:
 async def sql(*args: Any, **kwargs: Any) -> SqlRows:
     """The rows of a query, planned on a thread."""
     job = _lakerace.Job(has_reporter=True)
-    return SqlRows(await _run(job, lambda: _queries.sql(*args, **kwargs)), job)
+    with _queries.advised_warnings({name: value for name, value in kwargs.items() if name != "params"}):
+        return SqlRows(await _run(job, lambda: _queries.sql(*args, **kwargs)), job)
 
 
 class _Method(Generic[_P, _T]):

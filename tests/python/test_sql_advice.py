@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,9 @@ def test_warnings_name_what_works(tmp_path: Path) -> None:
         with pytest.warns(lr.LakeraceWarning) as caught:
             lr.sql(query, **relations)
         assert [str(warning.message).partition("; ")[2] for warning in caught] == [ADVICE]
+    with pytest.warns(lr.LakeraceWarning) as caught:
+        asyncio.run(lr.aio.sql("SELECT * FROM s WHERE 1 = ? AND 'x' = ?", s=path, params=[1, "x"]))
+    assert [str(warning.message).partition("; ")[2] for warning in caught] == [ADVICE]
     with pytest.warns(lr.LakeraceWarning) as caught:
         lr.sql("SELECT * FROM s", s=lr.scan(path))
     assert not any(ADVICE in str(warning.message) for warning in caught)
