@@ -51,7 +51,7 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
         if not isinstance(columns, list):
             return None
         # An expression does not tell its columns, but their names stand in it.
-        shown = "" if filter is None else _shown(filter)
+        shown = "" if filter is None else shown_filter(filter)
         if shown is None:
             return None
         words = set(re.findall(r"\w+", shown))
@@ -150,7 +150,7 @@ def filter_text(expression: pyarrow.dataset.Expression, schema: pyarrow.Schema) 
     if not all(PLAIN_NAME.fullmatch(name) for name in schema.names):
         # An expression shows names as they are: some would read as something else.
         return None
-    shown = _shown(expression)
+    shown = shown_filter(expression)
     try:
         return None if shown is None else _Tokens(shown, schema).whole()
     except UnknownPart:
@@ -171,7 +171,7 @@ def pushed_filter(expression: pyarrow.dataset.Expression, schema: pyarrow.Schema
     nothing = PushedFilter(None, False)
     if not all(PLAIN_NAME.fullmatch(name) for name in schema.names):
         return nothing
-    shown = _shown(expression)
+    shown = shown_filter(expression)
     try:
         parts = [] if shown is None else _Tokens(shown, schema).conjuncts()
     except UnknownPart:
@@ -180,7 +180,7 @@ def pushed_filter(expression: pyarrow.dataset.Expression, schema: pyarrow.Schema
     return PushedFilter(" AND ".join(said), len(said) == len(parts)) if said else nothing
 
 
-def _shown(expression: pyarrow.dataset.Expression) -> str | None:
+def shown_filter(expression: pyarrow.dataset.Expression) -> str | None:
     """The text of an expression; `None` where pyarrow cuts a long value of a list within a character."""
     try:
         return str(expression)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +121,7 @@ def _opened_place(place: TablePlace, shared: Mapping[str, Any], relation_form: s
     try:
         return OpenLocation(place.location, {**shared, **at}, job)
     except NotFoundError as error:
-        if not place.location.isidentifier():
+        if not place.location.isidentifier() or os.path.exists(place.location):
             raise
         name = place.location
         advice = f"give the table {name} as {relation_form}{name}=…, or name a location in quotes"

@@ -10,7 +10,7 @@ import pyarrow
 import pyarrow.dataset
 
 from lakerace import _lakerace
-from lakerace._dataset import ScanDataset, plain_schema, pushed_filter
+from lakerace._dataset import ScanDataset, plain_schema, pushed_filter, shown_filter
 from lakerace._errors import UnsupportedError, told
 from lakerace._scan import can_filter, can_narrow, narrowed_options, raise_own
 from lakerace._sql_advice import advise_reading
@@ -140,7 +140,7 @@ class SqlDataset(ScanDataset):
         if columns is not None and is_whole and self._is_counted(columns):
             return _Reads(self._counted(columns, where))
         scan = opened.native.narrowed(narrowed_options(opened.options, names, needed, where, None))
-        after = None if is_whole or filter is None else str(filter)
+        after = None if is_whole or filter is None else shown_filter(filter) or "a filter that can't be shown"
         self._run.asked.append(AskedScan(opened.location, needed, where, after, scan))
         if is_whole:
             return _Reads(self._reader(scan, _chosen(opened.handed_schema, needed)))

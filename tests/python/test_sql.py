@@ -293,6 +293,11 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for query, expected in one:
         assert next(iter(lr.sql(query)))[0] == expected, query
     assert lr.sql("SUMMARIZE 'orders.parquet'").to_arrow()["column_name"].to_pylist() == ["id", "name", "score"]
+    with pytest.raises(lr.NotFoundError, match="version 7 does not exist"):
+        lr.sql("SELECT * FROM lake AT (VERSION => 7)")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(lr.NotFoundError, match="no data files"):
+        lr.sql("SELECT * FROM empty")
 
 
 ERRORS: list[tuple[str, type[lr.Error], str]] = [

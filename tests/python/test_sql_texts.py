@@ -13,7 +13,7 @@ import pytest
 
 import lakerace as lr
 
-ROWS = 30_000
+ROWS = 12_000
 
 QUERIES = [
     "SELECT {c}, count(*), sum(n) FROM {t} GROUP BY {c}",
@@ -65,7 +65,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("texts")
     days = pa.array([19723 + row % 9 for row in range(ROWS)], pa.int32()).cast(pa.date32())
     table = pa.table({"n": pa.array(range(ROWS)), "d": days, **texts()})
-    pq.write_table(table, root / "dictionary.parquet", row_group_size=10_000)
+    pq.write_table(table, root / "dictionary.parquet", row_group_size=4_000)
     pq.write_table(table, root / "plain.parquet", row_group_size=ROWS, use_dictionary=False)
     pq.write_table(table, root / "overflow.parquet", dictionary_pagesize_limit=2_000, data_page_size=5_000)
     lr.copy(root / "dictionary.parquet", f"delta:{root}/delta")
@@ -92,6 +92,20 @@ def test_texts(places: dict[str, Path], query: str, form: str) -> None:
         expected = duckdb.sql(query.format(c=column, t=f"'{own}'")).to_arrow_table()
         assert _rows(found) == _rows(expected), column
         assert [str(field.type) for field in found.schema] == [str(field.type) for field in expected.schema], column
+
+
+@pytest.mark.parametrize("length", [30, 34, 35, 61])
+@pytest.mark.parametrize("letter", ["日", "é", "😀"])
+def test_long_texts_in_lists(tmp_path: Path, letter: str, length: int) -> None:
+    """pyarrow shortens the texts of lists where it shows them, and may cut them within a character."""
+    text = letter * length
+    pq.write_table(pa.table({"t": ["a", text, None], "n": [1, 2, 3]}), tmp_path / "t.parquet")
+    for condition in (f"t IN ('{text}', 'b')", f"t NOT IN ('{text}')", f"t IN ('{text}', 'b') OR n = 1"):
+        query = f"SELECT n FROM '{tmp_path}/t.parquet' WHERE {condition} ORDER BY n"
+        assert [tuple(row) for row in lr.sql(query)] == duckdb.sql(query).fetchall()
+        lr.sql(query).explain()
+    query = f"SELECT n FROM '{tmp_path}/t.parquet' WHERE t IN (?, ?) ORDER BY n"
+    assert [tuple(row) for row in lr.sql(query, params=[text, "a"])] == [(1,), (2,)]
 
 
 def test_batches_of_any_size_have_the_same_texts(places: dict[str, Path]) -> None:
