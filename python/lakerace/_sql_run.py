@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import queue
@@ -64,6 +65,20 @@ def _leave_to_parent() -> None:
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)
+
+#: Runs whose consumers may come back for more rows.
+_RUNS: weakref.WeakSet[QueryRun] = weakref.WeakSet()
+#: Seconds for which the end of the program waits for a thread.
+_LAST_SECONDS = 10.0
+
+
+def _end_runs() -> None:
+    """At the end of the program: duckdb complains of objects that a thread still has."""
+    for run in list(_RUNS):
+        run.end()
+
+
+atexit.register(_end_runs)
 
 
 class QueryDatabase:
@@ -143,6 +158,7 @@ class QueryRun:
         self.state = state
         self._batches: queue.Queue[pyarrow.RecordBatch | BaseException | None] = queue.Queue(_WAITING_BATCHES)
         self._is_stopped = threading.Event()
+        self._running: tuple[duckdb.DuckDBPyConnection, threading.Thread] | None = None
 
     def batches(self) -> Iterator[pyarrow.RecordBatch]:
         """The rows batch by batch.
@@ -153,6 +169,8 @@ class QueryRun:
         with reported(self._job), self._connected() as connection:
             thread = threading.Thread(target=self._work, args=(connection,), name="lakerace-sql", daemon=True)
             thread.start()
+            self._running = (connection, thread)
+            _RUNS.add(self)
             try:
                 while (batch := self._next(connection)) is not None:
                     yield batch
@@ -160,10 +178,20 @@ class QueryRun:
                 self._job.cancel()
                 raise
             finally:
+                _RUNS.discard(self)
+                self._running = None
                 if id(connection) in _OPEN:
                     self._is_stopped.set()
                     connection.interrupt()
                     thread.join()
+
+    def end(self) -> None:
+        """Ends the thread, if the consumer has left the rest of the rows."""
+        if self._running is not None and id(self._running[0]) in _OPEN:
+            connection, thread = self._running
+            self._is_stopped.set()
+            connection.interrupt()
+            thread.join(_LAST_SECONDS)
 
     def schema(self) -> pyarrow.Schema:
         """The columns of the rows."""

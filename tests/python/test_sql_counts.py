@@ -128,6 +128,13 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     )
 
 
+def test_a_program_ends_quietly_in_the_middle_of_a_query(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": range(1_000_000)}), tmp_path / "t.parquet")
+    code = f"import lakerace as lr; rows = lr.sql(\"SELECT id FROM '{tmp_path}/t.parquet'\").batches(); next(rows)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=TIMEOUT_SECONDS, check=True)
+    assert done.stderr == b""
+
+
 def test_errors_after_the_first_rows(tmp_path: Path) -> None:
     texts = ["1"] * 300_000 + ["x"]
     pq.write_table(pa.table({"c": texts}), tmp_path / "t.parquet")
