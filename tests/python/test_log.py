@@ -164,6 +164,24 @@ def test_commits_have_versions(tmp_path: Path) -> None:
     assert commits == [(str(table), version, 1) for version in versions]
 
 
+def test_commits_have_the_operations_of_the_history(tmp_path: Path) -> None:
+    table, source = tmp_path / "table", tmp_path / "x.parquet"
+    pq.write_table(people(10), source)
+    operations = []
+    for job in (
+        ("copy", source, f"delta:{table}"),
+        ("copy", source, table, "--mode", "append"),
+        ("upsert", table, source, "--key", "id"),
+        ("delete", table, "--where", "id < 3"),
+        ("update", table, "--set", "name = 'x'", "--where", "id = 4"),
+        ("alter", table, "--set", "owner=finance"),
+    ):
+        operations += [commit["operation"] for commit in named(logged(tmp_path, *job), "committed")]
+    entries = sorted((table / "_delta_log").glob("*.json"))
+    infos = [json.loads(line).get("commitInfo") for entry in entries for line in entry.read_text().splitlines()]
+    assert operations == [info["operation"] for info in infos if info]
+
+
 def test_warnings_are_events(tmp_path: Path) -> None:
     source = tmp_path / "x.csv"
     source.write_text("a\n" + "1\n" * 10)

@@ -325,7 +325,12 @@ impl<S: CommitAction> PendingCommit<S> {
 
     fn log_entry(&self, version: u64, attempt: u32) {
         let (table, (operation, _)) = (self.table.location(), self.action.operation());
-        let operation = self.operation.clone().unwrap_or_else(|| operation.to_string());
+        let operation = match (&self.base, &self.operation) {
+            // The kernel names the entry of a new table.
+            (WriteBase::New { .. }, _) => "CREATE TABLE".to_owned(),
+            (_, Some(operation)) => operation.clone(),
+            (_, None) => operation.to_string(),
+        };
         tracing::info!(target: COMMITS, %table, version, %operation, attempt, "committed");
     }
 
