@@ -190,7 +190,9 @@ def test_writes_may_compact_after_them(tmp_path: Path) -> None:
     lr.copy(rows(0, 1), f"delta:{folder}")
     for number in range(48):
         lr.copy(rows(number, number + 1), folder, mode="append")
-    done = ok("copy", tmp_path / "rows.parquet", folder, "--mode", "append", "--auto-compact", "--json").json
+    job = ok("copy", tmp_path / "rows.parquet", folder, "--mode", "append", "--auto-compact", "--json")
+    done = job.json
+    assert "version 50: merged 50 files" in job.err
     assert done["version"] == 49
     assert (done["auto_compact"]["version"], done["auto_compact"]["files_removed"]) == (50, 50)
     more = ok("upsert", folder, tmp_path / "rows.parquet", "--key", "id", "--auto-compact", "--json").json

@@ -102,7 +102,12 @@ pub(crate) fn auto_compact(table: &str, store: &StoreArgs, session: &Session) ->
 /// Tells the outcome of a compaction that follows a finished write.
 pub(crate) fn compacted_after_write(compacted: Result<Compacted>, session: &Session) -> Value {
     match compacted {
-        Ok(compacted) => report(&compacted),
+        Ok(compacted) => {
+            if compacted.version.is_some() || compacted.given_up > 0 {
+                session.note(&words(&compacted));
+            }
+            report(&compacted)
+        }
         Err(error) => {
             let text = error.text(Door::CommandLine).to_string();
             session.note(&format!("the rows were written, but the compaction failed: {text}"));
