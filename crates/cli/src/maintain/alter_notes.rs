@@ -37,10 +37,7 @@ impl AlterNotes {
                 vec!["another writer has made these changes in the meantime: nothing was committed".to_owned()]
             }
             None if !is_dry_run => vec!["the table already has these settings".to_owned()],
-            None if altered.features_added.is_empty() => {
-                vec!["the change adds no features to the protocol".to_owned()]
-            }
-            None => features_notes(altered, "", "would need to support"),
+            None => planned_notes(altered),
         }
     }
 
@@ -50,6 +47,20 @@ impl AlterNotes {
             _ => Vec::new(),
         }
     }
+}
+
+/// Notes on a change that is not made.
+fn planned_notes(altered: &Altered) -> Vec<String> {
+    let properties: Vec<String> = altered.properties.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let mut notes = Vec::new();
+    if !properties.is_empty() {
+        notes.push(format!("properties of the table after the change: {}", properties.join(", ")));
+    }
+    match altered.features_added.is_empty() {
+        true => notes.push("the change adds no features to the protocol".to_owned()),
+        false => notes.extend(features_notes(altered, "", "would need to support")),
+    }
+    notes
 }
 
 /// Notes on the features that other programs have to support.

@@ -55,6 +55,11 @@ fn a_dry_run_names_what_would_be() {
     let notes = AlterNotes::default();
     let planned = Ok(with_features(None, &["typeWidening"], &[]));
     assert_eq!(notes.outcome(&planned, true), ["readers and writers of the table would need to support: typeWidening"]);
-    let nothing = Ok(with_features(None, &[], &[]));
-    assert_eq!(notes.outcome(&nothing, true), ["the change adds no features to the protocol"]);
+    let mut nothing = with_features(None, &[], &[]);
+    assert_eq!(notes.outcome(&Ok(nothing.clone()), true), ["the change adds no features to the protocol"]);
+    nothing.properties.insert("owner".to_owned(), "finance".to_owned());
+    assert_eq!(
+        notes.outcome(&Ok(nothing), true),
+        ["properties of the table after the change: owner = finance", "the change adds no features to the protocol"]
+    );
 }
