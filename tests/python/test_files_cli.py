@@ -102,6 +102,12 @@ def test_trees_and_archives_go_in_and_out(tmp_path: Path, tree: dict[str, bytes]
         assert lr.files.Store(again).get_many([f"x/{name}" for name in tree]) == {
             f"x/{name}": data for name, data in tree.items()
         }
+    for other in ("t.tar.xz", "t.tar.bz2", "T.7Z"):
+        done = run("files", "export", store, tmp_path / other)
+        assert (done.code, (tmp_path / other).exists()) == (6, False)
+        assert "choose .tar, .tar.gz, .tar.zst or .zip" in done.err
+        ok("files", "export", store, f"{tmp_path / other}/", "d1")
+        assert len(list((tmp_path / other).iterdir())) == sum(name.startswith("d1/") for name in tree)
     with tarfile.open(tmp_path / "t.tar.gz") as tar:
         assert sorted(tar.getnames()) == sorted(tree)
     with zipfile.ZipFile(tmp_path / "t.zip") as zipped:

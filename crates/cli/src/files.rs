@@ -312,7 +312,9 @@ fn export(args: &ExportArgs, opened: &OpenedStore<'_>) -> Result<()> {
     let progress: Progress<'_> = &mut progress;
     let place = args.target.display();
     check_new_file(&args.target, &opened.session.job)?;
-    let done = match args.target.to_str().and_then(ArchiveKind::from_name) {
+    let kind =
+        args.target.to_str().map(ArchiveKind::of_target).transpose().map_err(|error| error.at(place.to_string()))?;
+    let done = match kind.flatten() {
         None => {
             let target = (args.target.as_path(), opened.session.job.options().durability);
             opened.store.export_tree(&args.folder, target, if_exists(args.mode), progress)

@@ -41,7 +41,23 @@ impl ArchiveKind {
             () => return None,
         })
     }
+
+    /// The kind of archive that is written to a file or folder; `None` for a folder.
+    ///
+    /// # Errors
+    /// `Unsupported` for a name with the ending of another kind of archive. With a `/` at its end it is that of a folder.
+    pub fn of_target(name: &str) -> Result<Option<Self>> {
+        let lower = name.to_ascii_lowercase();
+        match (Self::from_name(name), OTHER_ARCHIVES.iter().find(|ending| lower.ends_with(*ending))) {
+            (None, Some(ending)) => Err(Error::unsupported(format!("{ending} archives are not written"))
+                .advice("choose .tar, .tar.gz, .tar.zst or .zip; the name of a folder may end in /")),
+            (kind, _) => Ok(kind),
+        }
+    }
 }
+
+/// Endings of archives that are neither read nor written.
+const OTHER_ARCHIVES: [&str; 9] = [".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.lz4", ".7z", ".rar", ".cpio", ".jar"];
 
 impl FromStr for ArchiveKind {
     type Err = Error;
