@@ -228,6 +228,11 @@ def test_engines_get_the_rows_in_order(table: pa.Table, file: Path) -> None:
     assert ids(pickle.loads(pickle.dumps(scan))) == expected
     assert scan.checksum() == lr.checksum(table.take(pa.array(expected))).checksum
     assert lr.scan(file, order_by="text").checksum() == lr.scan(file).checksum()
+    done = run("scan", file, "--order-by", "text", "--checksum")
+    assert (done.code, "a checksum does not depend on the order of the rows" in done.err) == (2, True)
+    assert (
+        ok("scan", file, "--order-by", "price desc, text", "--limit", "70", "--checksum").out.strip() == scan.checksum()
+    )
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])

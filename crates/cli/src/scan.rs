@@ -2,7 +2,7 @@
 
 use lakerace::{Batches, Error, Explain, FileFormat, ReadOptions, Result, Scan};
 use lakerace_format::{ARROW_IPC, CSV, JSON_LINES};
-use lakerace_io::option::ROW_FORMAT;
+use lakerace_io::option::{LIMIT, ORDER_BY, ROW_FORMAT};
 use serde_json::json;
 
 use crate::args::{RowFormat, RowOutputArgs, ScanArgs, StoreArgs};
@@ -32,6 +32,10 @@ pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
         return explain(&explained, session);
     }
     if args.checksum {
+        if args.order_by.is_some() && args.limit.is_none() {
+            return Err(Error::usage(format!("{ORDER_BY}: a checksum does not depend on the order of the rows"))
+                .advice(format!("omit it, or choose rows with {LIMIT}")));
+        }
         return checksum(&scan, session);
     }
     if args.count {
