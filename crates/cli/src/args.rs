@@ -289,7 +289,7 @@ pub(crate) struct UpsertArgs {
     #[arg(long)]
     pub(crate) enable_deletion_vectors: bool,
     /// After the upsert, compact the table like `lakerace compact --auto`.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "explain")]
     pub(crate) auto_compact: bool,
     #[command(flatten)]
     pub(crate) durability: DurabilityArgs,
