@@ -237,6 +237,11 @@ def test_defaults_come_after_variables_and_options(tmp_path: Path, parquet: Path
         ("threads", "3"),
     }
     assert {default["from"] for default in told if default["option"] == "threads"} == {"LAKERACE_THREADS"}
+    others = {"LAKERACE_THREAD": "3", "LAKERACE_LIMIT": "1", "LAKERACE_BENCH_DATA": "/data"}
+    assert ok("config", "--json", env={**env, **others}).json["warnings"] == [
+        "LAKERACE_LIMIT has no effect: variables give no default of --limit",
+        "LAKERACE_THREAD has no effect: did you mean LAKERACE_THREADS?",
+    ]
     error = run("scan", parquet, "--json", env={**env, "LAKERACE_THREADS": "many"}).error
     assert (error["place"], error["exit_code"]) == ("LAKERACE_THREADS", 2)
 

@@ -15,15 +15,13 @@ use crate::{shown, stderr, stdout};
 pub(crate) fn run(global: &GlobalOptions) -> Result<()> {
     let config = config::active()?;
     let defaults = defaults::all(config.as_deref())?;
-    let warning = config.as_ref().and_then(|config| config.warning());
-    if let Some(warning) = &warning {
+    let mut warnings: Vec<String> = config.iter().filter_map(|config| config.warning()).collect();
+    warnings.extend(defaults::warnings_of_variables());
+    for warning in &warnings {
         stderr::line(&format!("warning: {}", shown::text(warning)));
     }
     match global.json {
-        true => {
-            let warnings: Vec<String> = warning.into_iter().collect();
-            stdout::line(&shown::json(as_json(config.as_deref(), &defaults, &warnings)).to_string())
-        }
+        true => stdout::line(&shown::json(as_json(config.as_deref(), &defaults, &warnings)).to_string()),
         false => print(config.as_deref(), &defaults),
     }
 }

@@ -9,7 +9,8 @@ use std::ffi::OsString;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
 use lakerace::{Error, Result};
-use lakerace_io::config::{self, ConfigFile, WITH_DEFAULTS};
+use lakerace_io::config::{self, CONFIG_VARIABLE, ConfigFile, WITH_DEFAULTS};
+use lakerace_io::nearest::nearest;
 use lakerace_io::option::{
     LOG_FILE, LOG_FORMAT, MEMORY_LIMIT, Mention, OptionDefinition, QUIET, THREADS, VERBOSE, mentions,
 };
@@ -137,6 +138,27 @@ pub(crate) fn all(config: Option<&ConfigFile>) -> Result<Vec<OptionDefault>> {
         defaults.iter().try_for_each(|default| check(default, &arguments_of(default.option, &command)))?;
     }
     Ok(defaults)
+}
+
+/// Warnings of variables that look as if they gave a default, and give none.
+pub(crate) fn warnings_of_variables() -> Vec<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with(VARIABLE)).collect();
+    names.sort();
+    names.iter().filter_map(|name| warning_of_variable(name)).collect()
+}
+
+fn warning_of_variable(variable: &str) -> Option<String> {
+    let id = variable.strip_prefix(VARIABLE)?.to_ascii_lowercase();
+    if [LOG_VARIABLE, CONFIG_VARIABLE].contains(&variable) || WITH_DEFAULTS.iter().any(|option| option.id == id) {
+        return None;
+    }
+    if OptionDefinition::find(&id).is_some() {
+        let flag = id.replace('_', "-");
+        return Some(format!("{variable} has no effect: variables give no default of --{flag}"));
+    }
+    let near = nearest(&id, WITH_DEFAULTS.iter().map(|option| option.id))?;
+    Some(format!("{variable} has no effect: did you mean {VARIABLE}{}?", near.to_ascii_uppercase()))
 }
 
 /// The variable that gives the default of an option.
