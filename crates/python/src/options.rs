@@ -405,7 +405,8 @@ impl<'py> Keywords<'py> {
                 "add" => evolve.add = true,
                 "widen" => evolve.widen = true,
                 _ => {
-                    let error = Error::usage(format!("unknown change {name:?}")).advice("choose add, widen or both");
+                    let error = Error::usage(format!("unknown change {name:?}"))
+                        .advice("choose \"add\", \"widen\" or [\"add\", \"widen\"]");
                     return Err(errors::raised(self.0.py(), &error.at("evolve")));
                 }
             }
