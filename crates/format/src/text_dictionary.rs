@@ -13,7 +13,7 @@ const LOOK_ROWS: usize = 1024;
 /// A dictionary has at most one value for so many rows.
 const ROWS_PER_VALUE: usize = 4;
 /// The number of slots of a table without values.
-const SLOTS: usize = 1024;
+const SLOTS: usize = 4096;
 
 /// Converts texts to a dictionary with 32-bit keys: `Dictionary(Int32, Utf8)`.
 ///
