@@ -64,12 +64,26 @@ fn quoted(text: &str) -> String {
 }
 
 fn parse(text: &str, time: RunTime) -> Result<(String, Expr)> {
-    let (column, value) = parse_whole(text, KIND, &example(), |parser| {
+    let parsed = parse_whole(text, KIND, &example(), |parser| {
         let column = parse_name(parser)?;
         parser.expect_token(&Token::Eq)?;
         Ok((column, parser.parse_expr()?))
-    })?;
+    });
+    let (column, value) = parsed.map_err(with_advice)?;
     Ok((column, converted(value, time)?))
+}
+
+/// Adds advice to the errors of texts that other languages have for assignments.
+fn with_advice(error: Error) -> Error {
+    match error.message() {
+        message if message.ends_with("found: ==") => {
+            error.advice(format!("write one =: {}", ASSIGNMENT.to("price = 1")))
+        }
+        message if message.starts_with("unexpected ,") => {
+            error.advice(format!("give each column an option of its own: {}", ASSIGNMENT.to("price = 1")))
+        }
+        _ => error,
+    }
 }
 
 /// A column's name, or the path to a field of one.

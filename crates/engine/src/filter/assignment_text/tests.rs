@@ -25,6 +25,14 @@ fn a_column_and_its_value_are_parsed() {
 }
 
 #[test]
+fn assignments_of_other_languages_get_advice() {
+    for (text, advice) in [("price == 1", "write one ="), ("a = 1, b = 2", "an option of its own")] {
+        let error = parse_assignment(text).unwrap_err();
+        assert!(error.advice_text().is_some_and(|text| text.contains(advice)), "{error}");
+    }
+}
+
+#[test]
 fn errors_name_the_option_and_the_text() {
     for (text, kind) in [
         ("price", ErrorKind::Usage),
