@@ -107,13 +107,20 @@ const SIDE_BY_SIDE_BYTES: u64 = 64 << 20;
 /// The limit of steps that are under way or wait for the consumer. A step has `rows` rows, a unit up to `unit_steps` steps; the sizes of a
 /// column's row are in bytes.
 ///
-/// One thread at a time decodes a column of a unit. Where one column has most of the bytes, the threads have work only if they decode
-/// several units side by side, so the limit includes the steps of these units.
-pub(crate) fn steps_ahead(rows: usize, column_bytes: &[u64], unit_steps: usize, threads: usize) -> usize {
-    let row_bytes = column_bytes.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes)).max(1);
-    let largest = column_bytes.iter().max().copied().unwrap_or(0);
+/// One thread at a time decodes a column of a unit. Where one column has most of the work (`column_work`, in any unit), the threads have
+/// some only if they decode several units side by side, so the limit includes the steps of these units.
+pub(crate) fn steps_ahead(
+    rows: usize,
+    column_bytes: &[u64],
+    column_work: &[u64],
+    unit_steps: usize,
+    threads: usize,
+) -> usize {
+    let sum = |parts: &[u64]| parts.iter().fold(0u64, |sum, part| sum.saturating_add(*part)).max(1);
+    let row_bytes = sum(column_bytes);
+    let most_work = column_work.iter().max().copied().unwrap_or(0);
     let threads = threads.max(1);
-    let units = (u128::from(largest) * threads as u128).div_ceil(u128::from(row_bytes)).max(1) as usize;
+    let units = (u128::from(most_work) * threads as u128).div_ceil(u128::from(sum(column_work))).max(1) as usize;
     let step_bytes = (rows as u64).saturating_mul(row_bytes).max(1);
     if is_large_row(row_bytes, column_bytes.len()) {
         return (LARGE_AHEAD_BYTES / step_bytes).clamp(1, 2 * threads as u64) as usize;

@@ -12,8 +12,8 @@ fn rows_of_a_step_are_bounded_by_their_number_and_bytes() {
     // Embeddings and many narrow columns are no large rows.
     assert_eq!(batch_rows(60 << 10, 2), 1024);
     assert_eq!(batch_rows(400 << 10, 50_000), 1024);
-    assert_eq!(steps_ahead(1024, &[30 << 10; 2], 0, 8), 4);
-    assert_eq!(steps_ahead(64 << 10, &[8], 0, 8), 16);
+    assert_eq!(steps_ahead(1024, &[30 << 10; 2], &[1; 2], 0, 8), 4);
+    assert_eq!(steps_ahead(64 << 10, &[8], &[1], 0, 8), 16);
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn large_rows_are_counted_by_their_bytes() {
     }
     for (row_bytes, steps) in [(MIB, 4), (4 * MIB, 4), (20 * MIB, 1), (u64::MAX, 1)] {
         assert_eq!(
-            steps_ahead(batch_rows(row_bytes, 2), &[row_bytes / 2, row_bytes.div_ceil(2)], 0, 8),
+            steps_ahead(batch_rows(row_bytes, 2), &[row_bytes / 2, row_bytes.div_ceil(2)], &[1; 2], 0, 8),
             steps,
             "{row_bytes} bytes"
         );
@@ -31,8 +31,8 @@ fn large_rows_are_counted_by_their_bytes() {
 }
 
 #[test]
-fn threads_decode_several_units_where_one_column_has_most_of_the_bytes() {
-    let steps = |columns: &[u64], threads| steps_ahead(64 << 10, columns, 16, threads);
+fn threads_decode_several_units_where_one_column_has_most_of_the_work() {
+    let steps = |columns: &[u64], threads| steps_ahead(64 << 10, columns, columns, 16, threads);
     // One column, or one that is much larger than the other: each thread has a unit.
     assert_eq!(steps(&[8], 2), 2 * 2 + 16);
     assert_eq!(steps(&[8], 4), 2 * 4 + 3 * 16);
@@ -41,6 +41,8 @@ fn threads_decode_several_units_where_one_column_has_most_of_the_bytes() {
     assert_eq!(steps(&[8, 8], 2), 2 * 2);
     assert_eq!(steps(&[8; 3], 4), 2 * 4 + 16);
     assert_eq!(steps(&[8; 16], 8), 2 * 8);
+    // Columns of equal sizes may differ in their work.
+    assert_eq!(steps_ahead(64 << 10, &[8, 8], &[16, 9], 16, 2), 2 * 2 + 16);
     // One thread needs no second unit, and memory is bounded.
     assert_eq!(steps(&[8], 1), 2);
     assert_eq!(steps(&[1 << 10], 2), 4);

@@ -253,7 +253,7 @@ impl Source for OrcSource {
         let steps = BatchPlan::new(rows.iter().map(|rows| (rows.as_slice(), step_rows)), row_limit);
         // A limit may be reached within the first unit.
         let unit_steps = if limit.is_some() { 0 } else { steps.largest_unit() };
-        let steps_ahead = steps_ahead(step_rows, &column_bytes, unit_steps, self.job.options().threads);
+        let steps_ahead = steps_ahead(step_rows, &column_bytes, &column_bytes, unit_steps, self.job.options().threads);
         let objects = files.iter().map(|file| file.object.clone()).collect();
         let fetcher = if has_requests(plan, units.iter().map(|unit| (unit.file_number, unit.file.as_ref()))) {
             Fetcher::start(objects, &plan.requests, &self.job)?

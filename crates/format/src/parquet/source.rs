@@ -11,7 +11,7 @@ use super::footer::narrow::RootNames;
 use super::footer::{FileMeta, TypesBy, has_int96, open};
 use super::read::RowGroups;
 use super::read::extremes::extremes;
-use super::read::planning::{column_bytes, default_step_rows, row_bytes, want};
+use super::read::planning::{column_bytes, column_work, default_step_rows, row_bytes, want};
 use super::read::prune::GroupPruner;
 use super::read::unit::RowGroupUnit;
 use crate::columns::{ReadColumns, roots};
@@ -281,12 +281,13 @@ impl ParquetSource {
             units.iter().zip(&unit_step_rows).map(|(unit, step_rows)| (unit.rows.as_slice(), *step_rows)),
             request.limit.filter(|_| columns.predicate.is_none() && files.iter().all(|file| file.hidden.is_none())),
         );
-        let column_bytes =
-            units.iter().max_by_key(|unit| row_bytes(unit, &fields)).map(|unit| column_bytes(unit, &fields));
+        let largest = units.iter().max_by_key(|unit| row_bytes(unit, &fields));
+        let column_bytes = largest.map(|unit| column_bytes(unit, &fields)).unwrap_or_default();
+        let column_work = largest.map(|unit| column_work(unit, &fields)).unwrap_or_default();
         // A limit may be reached within the first unit.
         let unit_steps = if request.limit.is_some() { 0 } else { steps.largest_unit() };
         let threads = self.job.options().threads;
-        let steps_ahead = steps_ahead(step_rows, &column_bytes.unwrap_or_default(), unit_steps, threads);
+        let steps_ahead = steps_ahead(step_rows, &column_bytes, &column_work, unit_steps, threads);
         let objects = files.iter().map(|file| file.object.clone()).collect();
         let fetcher = match requests {
             Some(requests) => Fetcher::start(objects, requests, &self.job)?,

@@ -72,7 +72,7 @@ fn two_threads_decode_two_units_of_one_column() {
     let rows = 0..UNIT_ROWS;
     let steps = BatchPlan::new((0..4).map(|_| (std::slice::from_ref(&rows), STEP_ROWS)), None);
     assert_eq!(steps.largest_unit(), 10);
-    let steps_ahead = steps_ahead(STEP_ROWS, &[8], steps.largest_unit(), 2);
+    let steps_ahead = steps_ahead(STEP_ROWS, &[8], &[8], steps.largest_unit(), 2);
     let (opened, awaited) = channel();
     let units = WaitingUnits { opened, awaited: Mutex::new(Some(awaited)) };
     let job = Job::default().with_threads(2);

@@ -42,16 +42,32 @@ pub(crate) fn row_bytes(unit: &RowGroupUnit, fields: &[FieldRef]) -> u64 {
 
 /// The estimated bytes of a decoded row of each column.
 pub(crate) fn column_bytes(unit: &RowGroupUnit, fields: &[FieldRef]) -> Vec<u64> {
+    let rows = unit_rows(unit);
+    let column = |(field, stored): (&FieldRef, u64)| match field.data_type() {
+        DataType::Utf8View | DataType::BinaryView => 16 + stored / rows,
+        other => (other.primitive_width().unwrap_or(0) as u64).max(stored / rows),
+    };
+    fields.iter().zip(stored_bytes(unit, fields)).map(column).collect()
+}
+
+/// The work of decoding each column of the row group, in bytes that are decompressed and written. Columns of the same width differ in
+/// it by several times: indexes of a dictionary take a few bits a row.
+pub(crate) fn column_work(unit: &RowGroupUnit, fields: &[FieldRef]) -> Vec<u64> {
+    let rows = unit_rows(unit);
+    let written = column_bytes(unit, fields).into_iter().map(|bytes| bytes.saturating_mul(rows));
+    written.zip(stored_bytes(unit, fields)).map(|(written, stored)| written.saturating_add(stored)).collect()
+}
+
+fn unit_rows(unit: &RowGroupUnit) -> u64 {
+    (unit.file.metadata().row_group(unit.row_group).num_rows() as u64).max(1)
+}
+
+/// The uncompressed bytes of each column.
+fn stored_bytes(unit: &RowGroupUnit, fields: &[FieldRef]) -> Vec<u64> {
     let group = unit.file.metadata().row_group(unit.row_group);
-    let rows = (group.num_rows() as u64).max(1);
-    let roots = roots(unit.file.schema(), fields);
     let column = |(field, root): (&FieldRef, Option<usize>)| {
         let leaves = root.map_or_else(Vec::new, |root| unit.file.leaves_of(root, field));
-        let stored: u64 = leaves.into_iter().map(|leaf| group.column(leaf).uncompressed_size().max(0) as u64).sum();
-        match field.data_type() {
-            DataType::Utf8View | DataType::BinaryView => 16 + stored / rows,
-            other => (other.primitive_width().unwrap_or(0) as u64).max(stored / rows),
-        }
+        leaves.into_iter().map(|leaf| group.column(leaf).uncompressed_size().max(0) as u64).sum()
     };
-    fields.iter().zip(roots).map(column).collect()
+    fields.iter().zip(roots(unit.file.schema(), fields)).map(column).collect()
 }
