@@ -14,6 +14,10 @@ pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
     let target = RowTarget::new(&args.rows, "scan");
     // Errors of the target are reported before anything is read.
     target.format()?;
+    if args.checksum && args.order_by.is_some() && args.limit.is_none() {
+        return Err(Error::usage(format!("{ORDER_BY}: a checksum does not depend on the order of the rows"))
+            .advice(format!("omit it, or choose rows with {LIMIT}")));
+    }
     let (source, locations) = sources(&args.sources);
     let options = ReadOptions {
         locations,
@@ -32,10 +36,6 @@ pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
         return explain(&explained, session);
     }
     if args.checksum {
-        if args.order_by.is_some() && args.limit.is_none() {
-            return Err(Error::usage(format!("{ORDER_BY}: a checksum does not depend on the order of the rows"))
-                .advice(format!("omit it, or choose rows with {LIMIT}")));
-        }
         return checksum(&scan, session);
     }
     if args.count {
