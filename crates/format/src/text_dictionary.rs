@@ -1,7 +1,5 @@
 //! Texts as keys of a dictionary.
 
-use std::sync::Arc;
-
 use arrow::array::{Array, ArrayRef, DictionaryArray, Int32Array, StringViewArray};
 use arrow::buffer::ScalarBuffer;
 use arrow::compute::cast;
@@ -35,7 +33,7 @@ pub fn text_dictionary(texts: &StringViewArray) -> Result<DictionaryArray<Int32T
     };
     let values: ArrayRef = cast(&values, &DataType::Utf8).map_err(Error::unexpected)?;
     let keys = Int32Array::new(keys, texts.nulls().cloned());
-    DictionaryArray::try_new(keys, Arc::clone(&values)).map_err(Error::unexpected)
+    DictionaryArray::try_new(keys, values).map_err(Error::unexpected)
 }
 
 /// The key of each row, and the views of the values; `None` if the rows share too few of them.
