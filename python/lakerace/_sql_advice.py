@@ -7,12 +7,27 @@ import re
 from lakerace._errors import Error, set_advice
 
 #: Options for reading text files and workbooks.
-_OPTIONS = (
-    "comment|date_format|decimal_comma|delimiter|encoding|escape|header|infer_rows|null_strings?|on_bad_row|quote|schema|sheet|"
-    "skip_rows|timestamp_format"
-)
+READING_OPTIONS = [
+    "comment",
+    "date_format",
+    "decimal_comma",
+    "delimiter",
+    "encoding",
+    "escape",
+    "header",
+    "infer_rows",
+    "null_strings",
+    "on_bad_row",
+    "quote",
+    "schema",
+    "sheet",
+    "skip_rows",
+    "timestamp_format",
+]
+#: The command has some of them in the singular.
+_NAMES = "|".join(f"{name}?" if name.endswith("s") else name for name in READING_OPTIONS)
 #: Such an option in a text: as the native half marks it, as the command shows it, and as Python does.
-_NAMED_OPTION = re.compile(rf"\ufdd0(?:{_OPTIONS})\W|--(?:{_OPTIONS.replace('_', '-')})\b|\b(?:{_OPTIONS})=")
+_NAMED_OPTION = re.compile(rf"\ufdd0(?:{_NAMES})\W|--(?:{_NAMES.replace('_', '-')})\b|\b(?:{_NAMES})=")
 #: What to do instead.
 READING_ADVICE = "a query has no such option: copy the file with it and query the copy, or in Python pass lr.scan(location, …) as a relation"
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import lakerace as lr
 from lakerace._lakerace import option_definitions
+from lakerace._sql_advice import READING_OPTIONS
 from lakerace.files import Store
 
 JAVA = Path(__file__).parents[2] / "spark/src/main/java/lakerace/spark/OptionNames.java"
@@ -145,6 +146,10 @@ def expanded(rows: list[tuple[str, set[str], str]]) -> set[tuple[str, str]]:
     """Each keyword with each of its jobs."""
     assert all(reason for _, _, reason in rows)
     return {(keyword, job) for names, jobs, _ in rows for keyword in names.split() for job in jobs}
+
+
+def test_queries_give_advice_on_all_options_for_reading_texts() -> None:
+    assert sorted(READING_OPTIONS) == sorted(TEXTS.split())
 
 
 def test_python_has_the_options_of_the_command() -> None:
