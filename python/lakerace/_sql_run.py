@@ -75,7 +75,7 @@ _LAST_SECONDS = 10.0
 def _end_runs() -> None:
     """At the end of the program: duckdb complains of objects that a thread still has."""
     for run in list(_RUNS):
-        run.end()
+        run.end(_LAST_SECONDS)
 
 
 atexit.register(_end_runs)
@@ -178,20 +178,20 @@ class QueryRun:
                 self._job.cancel()
                 raise
             finally:
+                self.end(None)
                 _RUNS.discard(self)
                 self._running = None
-                if id(connection) in _OPEN:
-                    self._is_stopped.set()
-                    connection.interrupt()
-                    thread.join()
 
-    def end(self) -> None:
-        """Ends the thread, if the consumer has left the rest of the rows."""
-        if self._running is not None and id(self._running[0]) in _OPEN:
-            connection, thread = self._running
+    def end(self, seconds: float | None) -> None:
+        """Ends the thread, and waits for that: not longer than for this time, if it is given."""
+        if self._running is None:
+            return
+        connection, thread = self._running
+        # In a forked process, the thread is its parent's.
+        if id(connection) in _OPEN:
             self._is_stopped.set()
             connection.interrupt()
-            thread.join(_LAST_SECONDS)
+            thread.join(seconds)
 
     def schema(self) -> pyarrow.Schema:
         """The columns of the rows."""

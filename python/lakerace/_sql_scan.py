@@ -94,7 +94,7 @@ class OpenLocation:
 
 
 def _handed_field(field: pyarrow.Field) -> pyarrow.Field:
-    """The field as duckdb gets it: texts as keys of a dictionary, by which it groups and filters three times as fast."""
+    """The field as duckdb gets it: texts as keys of a dictionary, by which it groups them in less than half of the time."""
     if pyarrow.types.is_string_view(field.type):
         return field.with_type(_SHARED_TEXTS)
     return plain_schema(pyarrow.schema([field])).field(0)

@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -70,9 +71,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     pq.write_table(table, root / "overflow.parquet", dictionary_pagesize_limit=2_000, data_page_size=5_000)
     lr.copy(root / "dictionary.parquet", f"delta:{root}/delta")
     lr.Table(root / "delta").delete("n % 11 = 3")
-    pq.write_table(
-        table.filter(pa.compute.not_equal(pa.array([row % 11 for row in range(ROWS)]), 3)), root / "left.parquet"
-    )
+    pq.write_table(table.filter(pc.not_equal(pa.array([row % 11 for row in range(ROWS)]), 3)), root / "left.parquet")
     return {
         name: root / name
         for name in ("dictionary.parquet", "plain.parquet", "overflow.parquet", "delta", "left.parquet")
