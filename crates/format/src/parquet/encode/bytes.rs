@@ -13,8 +13,8 @@ use parquet::schema::types::ColumnDescPtr;
 use super::buffer::PageBuffer;
 use super::dictionary::BytesDictionary;
 use super::encoder::{
-    ColumnEncoder, DICTIONARY_BYTES, EncoderScratch, HeldChunk, PAGE_ROWS, PIECE_ROWS, SampleResult, folded,
-    new_bloom_filter,
+    ColumnEncoder, DICTIONARY_BYTES, DictionaryReview, EncoderScratch, HeldChunk, PAGE_ROWS, PIECE_ROWS, SampleResult,
+    folded, new_bloom_filter,
 };
 use super::page::{EncodedChunk, PageWriter};
 use super::rle::index_bits;
@@ -43,6 +43,7 @@ pub(crate) struct BytesEncoder {
     page: PageBuffer,
     /// Bytes of the page's values without their lengths.
     value_bytes: u64,
+    review: DictionaryReview,
 }
 
 enum ByteEncodingMode {
@@ -73,6 +74,7 @@ impl BytesEncoder {
         let page = if has_lengths && settings.differences { page.of_lengths() } else { page };
         let mode = if settings.dictionary { ByteEncodingMode::Undecided } else { ByteEncodingMode::Plain };
         let page_bytes = settings.page_bytes;
+        let review = DictionaryReview::new(settings.row_group_rows);
         let writer = PageWriter::new(column, settings);
         Ok(Self {
             order: writer.wanted_order(),
@@ -86,15 +88,17 @@ impl BytesEncoder {
             held_bytes: 0,
             page,
             value_bytes: 0,
+            review,
         })
     }
 
     fn decide(&mut self, is_all: bool, scratch: &mut EncoderScratch) -> Result<()> {
         let mut seen = BytesDictionary::new(self.has_lengths);
-        let (mut values, mut bytes) = (0, 0);
+        let (mut rows, mut values, mut bytes) = (0, 0, 0);
         let step = self.held.step();
         for held in self.held.iter() {
             for at in (0..held.rows).step_by(step) {
+                rows += 1;
                 if held.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(at)) {
                     let value = held.layout.get(at);
                     // A value of this size pays for no dictionary, and need not be copied to find out.
@@ -107,7 +111,9 @@ impl BytesEncoder {
             }
         }
         let sample = SampleResult { values, distinct: seen.len().min(values), bytes, is_all: is_all && step == 1 };
-        let favours = seen.len() > 0 && sample.favours_dictionary();
+        let chunk_rows = if is_all { self.held.rows() } else { self.review.group_rows() };
+        let chunk_values = chunk_rows as f64 * values as f64 / f64::from(rows.max(1));
+        let favours = seen.len() > 0 && (sample.favours_dictionary() || sample.favours_large_dictionary(chunk_values));
         self.mode = if favours {
             ByteEncodingMode::Dictionary(BytesDictionary::new(self.has_lengths))
         } else {
@@ -153,12 +159,15 @@ impl BytesEncoder {
                 self.flush_page(scratch)?;
             }
             let nulls = strings.nulls.as_ref().map(|nulls| nulls.slice(at, rows)).filter(|n| n.null_count() > 0);
+            let values = rows - nulls.as_ref().map_or(0, NullBuffer::null_count);
+            self.review.push(rows, values, bytes + if self.has_lengths { 4 * values } else { 0 });
             self.append_piece(access, at, rows, nulls)?;
             at += rows;
             if self.page.levels.rows() == PAGE_ROWS {
                 self.flush_page(scratch)?;
             }
-            if matches!(&self.mode, ByteEncodingMode::Dictionary(dictionary) if dictionary.plain().len() > DICTIONARY_BYTES)
+            if let ByteEncodingMode::Dictionary(dictionary) = &self.mode
+                && !self.review.keeps(dictionary.len(), dictionary.plain().len())
             {
                 self.flush_page(scratch)?;
                 self.end_dictionary(scratch)?;
@@ -213,12 +222,8 @@ impl BytesEncoder {
         }
         match &mut self.mode {
             ByteEncodingMode::Dictionary(dictionary) => {
-                for at in from..to {
-                    let value = access.get(at);
-                    self.value_bytes += value.len() as u64;
-                    self.page.indices.push(dictionary.index(checked(value)?));
-                }
-                return Ok(());
+                self.value_bytes += access.total(from, to) as u64;
+                return dictionary.append_indices(from..to, |at| checked(access.get(at)), &mut self.page.indices);
             }
             ByteEncodingMode::Plain | ByteEncodingMode::Undecided if self.has_lengths => {
                 let bytes = access.total(from, to);
@@ -295,7 +300,11 @@ impl ColumnEncoder for BytesEncoder {
     }
 
     fn bytes(&self) -> u64 {
-        self.writer.compressed_bytes() + self.held_bytes + self.page.bytes()
+        let dictionary_bytes = match &self.mode {
+            ByteEncodingMode::Dictionary(dictionary) => dictionary.plain().len() as u64,
+            ByteEncodingMode::Plain | ByteEncodingMode::Undecided => 0,
+        };
+        self.writer.compressed_bytes() + dictionary_bytes + self.held_bytes + self.page.bytes()
     }
 
     fn finish(mut self: Box<Self>, scratch: &mut EncoderScratch) -> Result<Vec<EncodedChunk>> {

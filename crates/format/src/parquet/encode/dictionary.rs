@@ -1,14 +1,22 @@
 //! Dictionaries: each different value once, in the order of its first use.
 
+use std::ops::Range;
+
+use lakerace_io::Result;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::physical::Physical;
 use super::statistics::MinMax;
+use crate::prefetch;
 
 /// Slots of an empty table.
 const FIRST_SLOTS: usize = 1024;
 /// Marks a slot that no value has.
 const FREE: u32 = u32::MAX;
+/// Bytes of byte strings that the second-level cache holds: of larger dictionaries, lookups are prefetched.
+const CACHED_BYTES: usize = 256 << 10;
+/// Lookups that are prefetched together: their three lines each stay in the first-level cache.
+const LOOKUP_ROWS: usize = 128;
 /// 2^64 divided by the golden ratio: spreads neighbouring numbers over the table.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -108,25 +116,31 @@ impl<P: Physical> NumberDictionary<P> {
 pub(crate) struct BytesDictionary {
     /// The values in PLAIN encoding.
     plain: Vec<u8>,
-    /// The start of each value in `plain`, after its length.
-    starts: Vec<u32>,
-    lengths: Vec<u32>,
+    entries: Vec<BytesEntry>,
     /// Open addressing, at most half full: 32 bits of the hash, and the index.
     slots: Vec<(u32, u32)>,
     /// True if `plain` has lengths before the values.
     has_lengths: bool,
 }
 
+/// A value of a dictionary.
+#[derive(Clone, Copy)]
+struct BytesEntry {
+    /// The start of the value in `plain`, after its length.
+    start: u32,
+    length: u32,
+    hash: u64,
+}
+
 impl BytesDictionary {
     /// An empty dictionary; fixed-length values have no lengths before them.
     pub(crate) fn new(has_lengths: bool) -> Self {
-        let slots = vec![(0, FREE); FIRST_SLOTS];
-        Self { plain: Vec::new(), starts: Vec::new(), lengths: Vec::new(), slots, has_lengths }
+        Self { plain: Vec::new(), entries: Vec::new(), slots: vec![(0, FREE); FIRST_SLOTS], has_lengths }
     }
 
     /// Different values.
     pub(crate) fn len(&self) -> usize {
-        self.starts.len()
+        self.entries.len()
     }
 
     /// The values in PLAIN encoding.
@@ -136,18 +150,60 @@ impl BytesDictionary {
 
     /// The value at an index.
     pub(crate) fn value(&self, index: u32) -> &[u8] {
-        let (start, length) = (self.starts[index as usize] as usize, self.lengths[index as usize] as usize);
-        &self.plain[start..start + length]
+        let entry = self.entries[index as usize];
+        &self.plain[entry.start as usize..entry.start as usize + entry.length as usize]
     }
 
     /// The values in their order.
     pub(crate) fn values(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.starts.len()).map(|index| self.value(index as u32))
+        (0..self.len()).map(|index| self.value(index as u32))
     }
 
     /// The index of a value, which is added if it is new.
     pub(crate) fn index(&mut self, value: &[u8]) -> u32 {
-        let hash = xxh3_64(value);
+        self.index_of(value, xxh3_64(value))
+    }
+
+    /// Appends the indexes of the values in a range of rows. The first value that `get` refuses ends it.
+    pub(crate) fn append_indices<'a>(
+        &mut self,
+        rows: Range<usize>,
+        get: impl Fn(usize) -> Result<&'a [u8]>,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        out.reserve(rows.len());
+        if self.plain.len() <= CACHED_BYTES {
+            for at in rows {
+                out.push(self.index(get(at)?));
+            }
+            return Ok(());
+        }
+        for start in rows.clone().step_by(LOOKUP_ROWS) {
+            let block = start..rows.end.min(start + LOOKUP_ROWS);
+            let mut hashes = [0; LOOKUP_ROWS];
+            for (hash, at) in hashes.iter_mut().zip(block.clone()) {
+                *hash = xxh3_64(get(at)?);
+            }
+            self.prefetch(&hashes[..block.len()]);
+            for (hash, at) in hashes.iter().zip(block) {
+                out.push(self.index_of(get(at)?, *hash));
+            }
+        }
+        Ok(())
+    }
+
+    /// Prefetches what the lookups of these hashes read: a slot, its entry and the first bytes of its value, each of
+    /// which may be a miss of the cache that waits for the one before.
+    fn prefetch(&self, hashes: &[u64]) {
+        let mask = self.slots.len() - 1;
+        let slots = || hashes.iter().map(|hash| &self.slots[*hash as usize & mask]);
+        slots().for_each(prefetch);
+        let entries = || slots().filter_map(|(_, index)| self.entries.get(*index as usize));
+        entries().for_each(prefetch);
+        entries().filter_map(|entry| self.plain.get(entry.start as usize)).for_each(prefetch);
+    }
+
+    fn index_of(&mut self, value: &[u8], hash: u64) -> u32 {
         // The table's size takes low bits, the tag high ones.
         let tag = (hash >> 32) as u32;
         let mask = self.slots.len() - 1;
@@ -162,15 +218,14 @@ impl BytesDictionary {
             }
             slot = (slot + 1) & mask;
         }
-        let index = self.starts.len() as u32;
+        let index = self.entries.len() as u32;
         self.slots[slot] = (tag, index);
         if self.has_lengths {
             self.plain.extend_from_slice(&(value.len() as u32).to_le_bytes());
         }
-        self.starts.push(self.plain.len() as u32);
-        self.lengths.push(value.len() as u32);
+        self.entries.push(BytesEntry { start: self.plain.len() as u32, length: value.len() as u32, hash });
         self.plain.extend_from_slice(value);
-        if self.starts.len() * 2 > self.slots.len() {
+        if self.entries.len() * 2 > self.slots.len() {
             self.grow();
         }
         index
@@ -180,14 +235,16 @@ impl BytesDictionary {
     fn grow(&mut self) {
         let size = self.slots.len() * 2;
         let mut slots = vec![(0, FREE); size];
-        for index in 0..self.starts.len() as u32 {
-            let hash = xxh3_64(self.value(index));
-            let mut slot = hash as usize & (size - 1);
+        for (index, entry) in self.entries.iter().enumerate() {
+            let mut slot = entry.hash as usize & (size - 1);
             while slots[slot].1 != FREE {
                 slot = (slot + 1) & (size - 1);
             }
-            slots[slot] = ((hash >> 32) as u32, index);
+            slots[slot] = ((entry.hash >> 32) as u32, index as u32);
         }
         self.slots = slots;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,8 +19,11 @@ pub(crate) const PIECE_ROWS: usize = 2048;
 const DECIDE_ROWS: usize = 32_768;
 /// Values in the sample for that decision.
 const SAMPLE_VALUES: usize = 4096;
-/// Limit of bytes in a dictionary; above it, the rest of the chunk has none. Other writers do the same.
+/// Limit of bytes in a dictionary; above it, the rest of the chunk has none. Other writers do the same. A dictionary of
+/// byte strings may be larger if it is likely to halve the chunk.
 pub(crate) const DICTIONARY_BYTES: usize = 1 << 20;
+/// Limit of bytes in a dictionary of byte strings. Readers hold it in memory for each chunk that they read.
+pub(crate) const LARGE_DICTIONARY_BYTES: usize = 32 << 20;
 /// The rate of false positives of a bloom filter.
 pub(crate) const BLOOM_FALSE_POSITIVES: f64 = 0.01;
 
@@ -147,6 +150,11 @@ impl<V> HeldChunk<V> {
         std::mem::take(&mut self.values)
     }
 
+    /// The rows held.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// The values held.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &V> {
         self.values.iter()
@@ -172,13 +180,9 @@ pub(crate) struct SampleResult {
 }
 
 impl SampleResult {
-    /// Returns true if a dictionary is worth trying.
-    ///
-    /// Among `n` values drawn from `d` equally likely ones, approximately n²/2d are repeats. Solved for `d`, the
-    /// repeats give the number of distinct values, as long as that number is far larger than the sample.
+    /// Returns true if a dictionary of at most [`DICTIONARY_BYTES`] is worth trying.
     pub(crate) fn favours_dictionary(self) -> bool {
-        let repeats = self.values - self.distinct;
-        if repeats == 0 {
+        if self.values == self.distinct {
             return false;
         }
         let (values, distinct) = (self.values as f64, self.distinct as f64);
@@ -187,11 +191,93 @@ impl SampleResult {
             let index_bytes = f64::from(super::rle::index_bits(self.distinct)) / 8.0;
             return distinct * value_bytes + values * index_bytes < values * value_bytes;
         }
-        let expected =
-            if distinct < values / 2.0 { distinct * 1.25 } else { (values * values) / (2.0 * repeats as f64) };
-        let index_bytes = expected.max(2.0).log2().ceil() / 8.0;
-        expected * value_bytes <= DICTIONARY_BYTES as f64 && index_bytes <= value_bytes * 0.75
+        let expected = self.population();
+        expected * value_bytes <= DICTIONARY_BYTES as f64 && index_bytes(expected) <= value_bytes * 0.75
     }
+
+    /// Returns true if a dictionary of at most [`LARGE_DICTIONARY_BYTES`] is likely to halve a chunk of this number of
+    /// values.
+    pub(crate) fn favours_large_dictionary(self, chunk_values: f64) -> bool {
+        if self.values == self.distinct || chunk_values <= 0.0 {
+            return false;
+        }
+        let value_bytes = self.bytes as f64 / self.values as f64;
+        let population = self.population();
+        let expected = population * -(-chunk_values / population).exp_m1();
+        let dictionary_bytes = expected * value_bytes;
+        dictionary_bytes <= LARGE_DICTIONARY_BYTES as f64
+            && dictionary_bytes + chunk_values * index_bytes(expected) <= chunk_values * value_bytes / 2.0
+    }
+
+    /// The number of different values from which the sample is likely to be drawn, if all are equally likely.
+    ///
+    /// Of `d` values, `n` draws have `d (1 - exp(-n/d))` different ones. With `x = n/d`, their share of the draws is
+    /// `(1 - exp(-x)) / x`, which falls as `x` grows: halving an interval finds `x`.
+    fn population(self) -> f64 {
+        let (values, share) = (self.values as f64, self.distinct as f64 / self.values as f64);
+        let (mut low, mut high) = (0.0, 1.0 / share);
+        for _ in 0..40 {
+            let middle: f64 = (low + high) / 2.0;
+            if -(-middle).exp_m1() / middle > share { low = middle } else { high = middle }
+        }
+        values / high
+    }
+}
+
+/// Decides whether a dictionary of byte strings continues, each time it has doubled.
+pub(crate) struct DictionaryReview {
+    /// Rows of the chunk at most.
+    group_rows: usize,
+    /// Rows so far.
+    rows: usize,
+    /// Values so far.
+    values: usize,
+    /// Their bytes in PLAIN encoding.
+    bytes: usize,
+    /// Bytes of the values, and of the dictionary, at the last review.
+    reviewed: (usize, usize),
+    /// The size of the dictionary at which the next review is due.
+    due_bytes: usize,
+}
+
+impl DictionaryReview {
+    /// No rows yet of a chunk of at most `group_rows` rows.
+    pub(crate) fn new(group_rows: usize) -> Self {
+        Self { group_rows, rows: 0, values: 0, bytes: 0, reviewed: (0, 0), due_bytes: DICTIONARY_BYTES }
+    }
+
+    /// Rows of the chunk at most.
+    pub(crate) fn group_rows(&self) -> usize {
+        self.group_rows
+    }
+
+    /// Adds rows with this number of values, which have these bytes in PLAIN encoding.
+    pub(crate) fn push(&mut self, rows: usize, values: usize, bytes: usize) {
+        self.rows += rows;
+        self.values += values;
+        self.bytes += bytes;
+    }
+
+    /// Returns true if the dictionary, which has this number of values and these bytes by now, is still likely to pay.
+    pub(crate) fn keeps(&mut self, distinct: usize, dictionary_bytes: usize) -> bool {
+        if dictionary_bytes <= self.due_bytes {
+            return true;
+        }
+        self.due_bytes = (2 * dictionary_bytes).min(LARGE_DICTIONARY_BYTES);
+        let (old_bytes, old_dictionary_bytes) = std::mem::replace(&mut self.reviewed, (self.bytes, dictionary_bytes));
+        let new_share = (dictionary_bytes - old_dictionary_bytes) as f64 / (self.bytes - old_bytes).max(1) as f64;
+        let chunk_values = self.group_rows as f64 * self.values as f64 / self.rows.max(1) as f64;
+        let sample = SampleResult { values: self.values, distinct, bytes: self.bytes, is_all: false };
+        // Values that are drawn as before are new with this probability. If most are new, others have taken their place.
+        let expected_share = (-(self.values as f64) / sample.population()).exp();
+        let is_other = new_share > 0.75 && expected_share < new_share / 2.0;
+        dictionary_bytes <= LARGE_DICTIONARY_BYTES && !is_other && sample.favours_large_dictionary(chunk_values)
+    }
+}
+
+/// Bytes of an index into a dictionary of this number of values.
+fn index_bytes(distinct: f64) -> f64 {
+    distinct.max(2.0).log2().ceil() / 8.0
 }
 
 #[cfg(test)]
