@@ -32,6 +32,11 @@ impl<'a> BitSlice<'a> {
         (u128::from_le_bytes(word) >> (bit % 8)) as u64
     }
 
+    /// The bits from a row on.
+    pub fn after(self, row: usize) -> Self {
+        Self { start: self.start + row, ..self }
+    }
+
     /// The bit of a row. Rows beyond the bytes have none.
     #[inline(always)]
     pub fn get(&self, row: usize) -> bool {
@@ -87,6 +92,51 @@ pub fn spread_portably<T: ZeroDefault>(slots: &mut [T], dense: usize, valid: Bit
         dense = spread_word(slots, start..end, valid.rows(start..end), dense);
         end = start;
     }
+}
+
+/// Copies values from `source`, one after the other, to the valid slots, in order; the others become zero. It ends before the first
+/// 64 rows for which `source` may have too few bytes: less than 64 values. Returns the slots that are done, and the values that they
+/// took.
+pub fn spread_from<T: ZeroDefault>(source: &[u8], slots: &mut [T], valid: BitSlice<'_>) -> (usize, usize) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt") {
+        let (start, len) = (slots.as_mut_ptr(), slots.len());
+        let done = match size_of::<T>() {
+            // SAFETY: the processor has the instructions, and there are `len` slots of that width.
+            4 => Some(unsafe { x86::spread_from_32(source, start.cast(), len, valid) }),
+            // SAFETY: as above.
+            8 => Some(unsafe { x86::spread_from_64(source, start.cast(), len, valid) }),
+            // SAFETY: as above.
+            16 => Some(unsafe { x86::spread_from_128(source, start.cast(), len, valid) }),
+            _ => None,
+        };
+        if let Some((rows, values)) = done {
+            let (more_rows, more_values) =
+                spread_from_portably(&source[values * size_of::<T>()..], &mut slots[rows..], valid.after(rows));
+            return (rows + more_rows, values + more_values);
+        }
+    }
+    spread_from_portably(source, slots, valid)
+}
+
+/// As [`spread_from`], on any processor.
+pub fn spread_from_portably<T: ZeroDefault>(source: &[u8], slots: &mut [T], valid: BitSlice<'_>) -> (usize, usize) {
+    let (mut rows, mut values) = (0, 0);
+    for slots in slots.chunks_mut(WORD_ROWS) {
+        let Some(source) = source[values * size_of::<T>()..].get(..WORD_ROWS * size_of::<T>()) else { break };
+        let word = valid.rows(rows..rows + slots.len());
+        let mut taken = 0;
+        for (row, slot) in slots.iter_mut().enumerate() {
+            // SAFETY: at most 63 values were taken, and `source` has 64; any bits are a value.
+            let value = unsafe { source.as_ptr().cast::<T>().add(taken).read_unaligned() };
+            let is_valid = word >> row & 1 == 1;
+            *slot = if is_valid { value } else { T::default() };
+            taken += usize::from(is_valid);
+        }
+        rows += slots.len();
+        values += taken;
+    }
+    (rows, values)
 }
 
 /// Passes the valid ones of `values`, one after the other, spread over `rows` rows, to `append`: words of up to 64 bits with their
@@ -190,6 +240,34 @@ mod x86 {
         };
     }
 
+    macro_rules! spread_from {
+        ($name:ident, $value:ty, $lanes:literal, $expand:expr) => {
+            /// Spreads the values of `source` over whole words of the `len` slots.
+            ///
+            /// # Safety
+            /// There must be `len` slots.
+            #[target_feature(enable = "avx512f,popcnt")]
+            pub unsafe fn $name(source: &[u8], slots: *mut $value, len: usize, valid: BitSlice<'_>) -> (usize, usize) {
+                let (mut row, mut values) = (0, 0);
+                while row + WORD_ROWS <= len && (values + WORD_ROWS) * size_of::<$value>() <= source.len() {
+                    let word = valid.word(row);
+                    for first in (0..WORD_ROWS).step_by($lanes) {
+                        let bits = word >> first & ((1 << $lanes) - 1);
+                        // SAFETY: at most `first` values of this word were taken, so 64 values of `source` end after this
+                        // vector; and there are 64 slots from `row` on.
+                        unsafe {
+                            let stored = _mm512_loadu_si512(source.as_ptr().cast::<$value>().add(values).cast());
+                            _mm512_storeu_si512(slots.add(row + first).cast(), $expand(bits, stored));
+                        }
+                        values += bits.count_ones() as usize;
+                    }
+                    row += WORD_ROWS;
+                }
+                (row, values)
+            }
+        };
+    }
+
     /// Two bits for each of four.
     const PAIRS: [u8; 16] = {
         let (mut pairs, mut bits) = ([0; 16], 0);
@@ -204,9 +282,27 @@ mod x86 {
         pairs
     };
 
-    spread!(spread_32, u32, 16, |bits: u64, values: __m512i| _mm512_maskz_expand_epi32(bits as u16, values));
-    spread!(spread_64, u64, 8, |bits: u64, values: __m512i| _mm512_maskz_expand_epi64(bits as u8, values));
-    spread!(spread_128, u128, 4, |bits: u64, values: __m512i| _mm512_maskz_expand_epi64(PAIRS[bits as usize], values));
+    #[target_feature(enable = "avx512f")]
+    fn expand_32(bits: u64, values: __m512i) -> __m512i {
+        _mm512_maskz_expand_epi32(bits as u16, values)
+    }
+
+    #[target_feature(enable = "avx512f")]
+    fn expand_64(bits: u64, values: __m512i) -> __m512i {
+        _mm512_maskz_expand_epi64(bits as u8, values)
+    }
+
+    #[target_feature(enable = "avx512f")]
+    fn expand_128(bits: u64, values: __m512i) -> __m512i {
+        _mm512_maskz_expand_epi64(PAIRS[bits as usize], values)
+    }
+
+    spread!(spread_32, u32, 16, expand_32);
+    spread!(spread_64, u64, 8, expand_64);
+    spread!(spread_128, u128, 4, expand_128);
+    spread_from!(spread_from_32, u32, 16, expand_32);
+    spread_from!(spread_from_64, u64, 8, expand_64);
+    spread_from!(spread_from_128, u128, 4, expand_128);
 }
 
 #[cfg(test)]

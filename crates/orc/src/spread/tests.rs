@@ -1,7 +1,9 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::{BitSlice, ZeroDefault, deposit, spread, spread_bits, spread_portably};
+use super::{
+    BitSlice, WORD_ROWS, ZeroDefault, deposit, spread, spread_bits, spread_from, spread_from_portably, spread_portably,
+};
 
 /// The bits of rows, after `start` others.
 fn bits_of(valid: &[bool], start: usize) -> Vec<u8> {
@@ -29,6 +31,24 @@ fn check<T: ZeroDefault + PartialEq + std::fmt::Debug>(valid: &[bool], start: us
         slots.resize(valid.len(), value(255));
         spread(&mut slots, dense, BitSlice::new(&bits, start));
         assert_eq!(slots, expected, "{valid:?}");
+    }
+    // The last bytes are no whole value, and they begin at an odd address.
+    for extra in [0, WORD_ROWS] {
+        let mut source = vec![9; 1];
+        for value in values.iter().chain(std::iter::repeat_n(&value(77), extra)) {
+            // SAFETY: the value's bytes, of which none is padding.
+            source.extend_from_slice(unsafe {
+                std::slice::from_raw_parts(std::ptr::from_ref(value).cast::<u8>(), size_of::<T>())
+            });
+        }
+        for spread_from in [spread_from, spread_from_portably] {
+            let mut slots = vec![value(255); valid.len()];
+            let (rows, taken) = spread_from(&source[1..], &mut slots, BitSlice::new(&bits, start));
+            assert_eq!(slots[..rows], expected[..rows], "{valid:?}");
+            assert!(slots[rows..].iter().all(|slot| *slot == value(255)));
+            assert_eq!(taken, valid[..rows].iter().filter(|valid| **valid).count());
+            assert!(rows == valid.len() || (extra == 0 && dense - taken < WORD_ROWS), "{rows} of {valid:?}");
+        }
     }
 }
 

@@ -7,9 +7,9 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
 use lakerace_io::option::{COLUMNS, TIMESTAMP_UNIT};
 use lakerace_io::{Error, Result};
-use lakerace_orc::spread::{BitSlice, spread};
+use lakerace_orc::spread::{BitSlice, spread, spread_from};
 
-use super::block::{Block, MemoryPool, PageBytes};
+use super::block::{Block, MemoryPool, PageBytes, PlainOldData};
 use super::byte_stream_split;
 use super::convert::{ValueConversion, ValueFlaw};
 use super::delta;
@@ -76,6 +76,10 @@ impl<C: ValueConversion> ValueCollector for FixedWidthValues<C> {
         encoding == PageEncoding::Plain && self.convert.width() <= WIDTH_IN_PIECES
     }
 
+    fn prefers_pieces(&self, encoding: PageEncoding) -> bool {
+        self.takes_pieces(encoding)
+    }
+
     fn pieces(&mut self, pieces: PageSlices, _: PageEncoding, _: usize) -> Result<()> {
         self.page = FixedPage::Pieces(pieces);
         Ok(())
@@ -137,6 +141,26 @@ impl<C: ValueConversion> ValueCollector for FixedWidthValues<C> {
         }
     }
 
+    fn read_spread(&mut self, rows: usize, count: usize, valid: BitSlice<'_>) -> Result<()> {
+        if !C::IS_SAME || cfg!(target_endian = "big") || matches!(self.page, FixedPage::Dictionary(_)) {
+            self.read(count)?;
+            self.spread(rows, count, valid);
+            return Ok(());
+        }
+        let target = slots::<C::Out>(&mut self.out, self.len..self.len + rows)?;
+        match &mut self.page {
+            FixedPage::Plain(data, at) => {
+                let mut pieces = PageSlices::whole(data.slice(*at..data.len()));
+                spread_pieces(&mut pieces, target, valid)?;
+                *at = data.len() - pieces.left();
+            }
+            FixedPage::Pieces(pieces) => spread_pieces(pieces, target, valid)?,
+            FixedPage::Dictionary(_) => {}
+        }
+        self.len += rows;
+        Ok(())
+    }
+
     fn spread(&mut self, rows: usize, dense: usize, valid: BitSlice<'_>) {
         let Some(out) = &mut self.out else { return };
         let start = self.len - dense;
@@ -184,6 +208,8 @@ pub(crate) fn unfit(flaw: ValueFlaw, data_type: &DataType) -> Error {
 
 /// Wider values are not taken from pieces.
 const WIDTH_IN_PIECES: usize = 32;
+/// Rows that are spread together.
+const WORD_ROWS: usize = 64;
 
 /// Passes the next `count` values of `width` bytes to `each`, as many together as lie in a piece. A value that
 /// continues in the next piece is assembled first.
@@ -208,6 +234,27 @@ fn in_pieces(
             each(value, 1);
             count -= 1;
         }
+    }
+    Ok(())
+}
+
+/// Copies the next values, as they are stored, to the valid slots; the others become zero.
+fn spread_pieces<T: PlainOldData>(pieces: &mut PageSlices, slots: &mut [T], valid: BitSlice<'_>) -> Result<()> {
+    let mut row = 0;
+    while row < slots.len() {
+        let (bytes, place) = pieces.window();
+        let start = place.start;
+        let (rows, values) = spread_from(&bytes[place], &mut slots[row..], valid.after(row));
+        pieces.read_to(start + values * size_of::<T>());
+        row += rows;
+        // The values of the next rows may continue in the next piece, or be the last ones.
+        let count = (slots.len() - row).min(WORD_ROWS);
+        let values = (0..count).filter(|at| valid.get(row + at)).count();
+        let mut stored = [[0; WIDTH_IN_PIECES]; WORD_ROWS];
+        let stored = &mut stored.as_flattened_mut()[..WORD_ROWS * size_of::<T>()];
+        pieces.take(&mut stored[..values * size_of::<T>()])?;
+        spread_from(stored, &mut slots[row..row + count], valid.after(row));
+        row += count;
     }
     Ok(())
 }

@@ -69,6 +69,12 @@ pub(crate) trait ValueCollector: Send {
         false
     }
 
+    /// Returns true if values of this encoding are best taken from [`Self::pieces`], even if all are wanted.
+    fn prefers_pieces(&self, encoding: PageEncoding) -> bool {
+        let _ = encoding;
+        false
+    }
+
     /// Takes the values of the next data page, at most `count`, in an encoding for which [`Self::takes_pieces`]. That
     /// pays off if many of them are not wanted.
     fn pieces(&mut self, pieces: PageSlices, encoding: PageEncoding, count: usize) -> Result<()> {
@@ -88,6 +94,13 @@ pub(crate) trait ValueCollector: Send {
 
     /// Skips the next `count` values of the page.
     fn skip(&mut self, count: usize) -> Result<()>;
+
+    /// Appends `rows` rows, of which `valid` have one of the next `count` values of the page.
+    fn read_spread(&mut self, rows: usize, count: usize, valid: BitSlice<'_>) -> Result<()> {
+        self.read(count)?;
+        self.spread(rows, count, valid);
+        Ok(())
+    }
 
     /// Spreads the `dense` values that were appended last over `rows` rows: the valid ones.
     fn spread(&mut self, rows: usize, dense: usize, valid: BitSlice<'_>);

@@ -131,11 +131,10 @@ impl FlatReader {
             Some(levels) => {
                 let start = self.validity.rows();
                 let valid = levels.read(count, &mut self.validity)?;
-                self.values.read(valid)?;
-                if valid < count {
-                    self.values.spread(count, valid, self.validity.from(start));
+                if valid == count {
+                    return self.values.read(count);
                 }
-                Ok(())
+                self.values.read_spread(count, valid, self.validity.from(start))
             }
         }
     }
@@ -226,7 +225,7 @@ impl FlatReader {
 }
 
 /// Decompresses a data page of which this share of rows is wanted, and prepares its levels and values. If some rows are
-/// not wanted, literals are not copied as a whole: only the wanted values are.
+/// not wanted, or if the values are copied in any case, literals are not copied as a whole: only the wanted values are.
 fn open(
     pages: &mut PageWalk,
     page: &ClosedPage,
@@ -237,7 +236,7 @@ fn open(
     let header = &page.header;
     let encoding = PageEncoding::from_number(header.encoding)?;
     let takes_pieces = values.takes_pieces(encoding);
-    let opened = pages.open(page, takes_pieces && share < 1.0)?;
+    let opened = pages.open(page, takes_pieces && (share < 1.0 || values.prefers_pieces(encoding)))?;
     let mut data = opened.values;
     let levels = match header.kind {
         PageKind::Data { definition_encoding } if is_optional => {
