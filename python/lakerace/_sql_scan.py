@@ -66,9 +66,9 @@ class RunState:
         """Keeps an error that duckdb is going to wrap."""
         self._failure = self._failure or failure
 
-    def stream(self, scan: _lakerace.Scan, opened: OpenLocation) -> _lakerace.Stream:
-        """Begins to read a scan of an opened location."""
-        stream = scan.stream()
+    def stream(self, scan: _lakerace.Scan, opened: OpenLocation, schema: pyarrow.Schema) -> _lakerace.Stream:
+        """Begins to read a scan of an opened location, for batches of this schema."""
+        stream = scan.stream([field.name for field in schema if field.type == _SHARED_TEXTS])
         self._streams.append((stream, opened))
         return stream
 
@@ -173,7 +173,7 @@ class SqlDataset(ScanDataset):
     def _reader(self, scan: _lakerace.Scan, schema: pyarrow.Schema) -> pyarrow.RecordBatchReader:
         if not self._run.reads:
             return pyarrow.RecordBatchReader.from_batches(schema, [])
-        stream = self._run.stream(scan, self._opened)
+        stream = self._run.stream(scan, self._opened, schema)
         return raise_own(stream, lambda: pyarrow.RecordBatchReader.from_stream(_Taken(stream), schema))
 
     def _batches_of(self, scan: _lakerace.Scan, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:

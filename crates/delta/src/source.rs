@@ -234,6 +234,11 @@ impl Source for DeltaSource {
         opened.source.read(&plan)
     }
 
+    fn read_with_text_keys(&self, plan: &ReadPlan, columns: &[String]) -> Result<Batches> {
+        let (opened, plan) = self.opened(plan)?;
+        opened.source.read_with_text_keys(&plan, columns)
+    }
+
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
         let (opened, plan) = self.opened(plan)?;
         opened.source.wanted(&plan)

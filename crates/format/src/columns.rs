@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
 use crate::field_positions::FieldPositions;
@@ -12,6 +12,7 @@ use crate::file_notes::requested_notes;
 use crate::plan::{ReadPlan, ReadRequest};
 use crate::predicate::{Predicate, find_column};
 use crate::projection::ColumnPart;
+use crate::text_dictionary::text_key_type;
 
 /// The columns of a read.
 #[derive(Debug)]
@@ -77,6 +78,22 @@ impl ReadColumns {
     /// The fields of the decoded columns, in a source with this schema: of structs, those that are decoded.
     pub fn fields(&self, schema: &Schema) -> Vec<FieldRef> {
         self.decoded.iter().map(|(column, part)| part.of_field(&schema.fields()[*column])).collect()
+    }
+
+    /// Reads these columns as keys of dictionaries, where they have texts in all files. `fields` are those of the decoded
+    /// columns.
+    pub fn read_text_keys(&mut self, fields: &mut [FieldRef], names: &[String], stores_text: impl Fn(&str) -> bool) {
+        let mut schema = self.schema.fields().to_vec();
+        for (field, at) in schema.iter_mut().zip(&self.output) {
+            let Some(decoded) = fields.get_mut(*at) else { continue };
+            let is_text = [&*field, &*decoded].iter().all(|field| *field.data_type() == DataType::Utf8View);
+            if is_text && names.contains(field.name()) && stores_text(field.name()) {
+                for field in [field, decoded] {
+                    *field = Arc::new(field.as_ref().clone().with_data_type(text_key_type()));
+                }
+            }
+        }
+        self.schema = Arc::new(Schema::new_with_metadata(schema, self.schema.metadata().clone()));
     }
 
     /// An error where a plan was made for other columns. Metadata of the schema don't count: a plan to count rows has none.

@@ -102,7 +102,7 @@ pub use source::{Batches, ColumnOwners, Extremes, Source, SourceInfo};
 pub use table_format::TableFormat;
 pub use table_schema::TableSchema;
 pub use text::keeps_digits;
-pub use text_dictionary::text_dictionary;
+pub use text_dictionary::{text_dictionary, text_key_type};
 pub use utc::with_instants_in_utc;
 pub use uuids::{uuid_text, with_uuid_texts};
 pub use value_text::value_text;

@@ -27,6 +27,14 @@ pub trait Source: Send + Sync {
     /// are in the order of the files and of the rows in them, filtered and projected exactly as asked.
     fn read(&self, plan: &ReadPlan) -> Result<Batches>;
 
+    /// Reads like [`Self::read`]. Texts of these columns may be keys of a dictionary, of
+    /// [`text_key_type`](crate::text_key_type), which the schema of the batches says then. A source does that where it costs
+    /// no work.
+    fn read_with_text_keys(&self, plan: &ReadPlan, columns: &[String]) -> Result<Batches> {
+        let _ = columns;
+        self.read(plan)
+    }
+
     /// The byte ranges that a plan of this source needs, and the cost of the path to them: the input of its request
     /// planning, to price them under other settings. `None` if a source has none. Sends no request.
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {

@@ -9,11 +9,16 @@ use lakerace_io::{Error, Result};
 /// Rows between two looks at the number of values.
 const LOOK_ROWS: usize = 1024;
 /// A dictionary has at most one value for so many rows.
-const ROWS_PER_VALUE: usize = 4;
+pub(crate) const ROWS_PER_VALUE: usize = 4;
 /// The number of slots of a table without values.
 const SLOTS: usize = 4096;
 
-/// Converts texts to a dictionary with 32-bit keys: `Dictionary(Int32, Utf8)`.
+/// The type of texts as keys of a dictionary: `Dictionary(Int32, Utf8)`.
+pub fn text_key_type() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+}
+
+/// Converts texts to a dictionary with 32-bit keys, of [`text_key_type`].
 ///
 /// Texts are compared by their views alone, which is one comparison of 16 bytes. A long text at two places in memory is
 /// therefore two values of the dictionary. If more than about a quarter of the texts differ, each row has a separate value.

@@ -217,9 +217,11 @@ impl Scan {
         Ok(Rows::new(py, batches, job, named))
     }
 
-    /// Makes a pass over the rows.
-    fn stream(&self, py: Python<'_>) -> PyResult<Stream> {
-        let (batches, job) = self.batches(py)?;
+    /// Makes a pass over the rows. Texts of the columns `text_keys` may be keys of a dictionary.
+    #[pyo3(signature = (text_keys=Vec::new()))]
+    fn stream(&self, py: Python<'_>, text_keys: Vec<String>) -> PyResult<Stream> {
+        let OpenedScan { scan, job, .. } = self.opened(py)?;
+        let batches = interrupt::run(py, &job, move || scan.batches_with_text_keys(&text_keys))?;
         Ok(Stream::new(batches, job))
     }
 

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use arrow::array::{AsArray, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow::compute::{CastOptions, can_cast_types, cast_with_options};
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 use lakerace::{Batches, Error, ErrorKind, Job, Result};
 use lakerace_exec::{OrderedPool, PoolOptions, ProducerThreads, ValueSender};
 use lakerace_format::schema_text::print_field_type;
-use lakerace_format::{exported_schema, text_dictionary};
+use lakerace_format::{exported_schema, text_dictionary, text_key_type};
 use lakerace_io::option::Door;
 use lakerace_io::wait::lock;
 use pyo3::prelude::*;
@@ -145,7 +145,7 @@ impl ThreadedReader {
         job: Job,
         failure: Arc<Mutex<Option<StreamFailure>>>,
     ) -> Result<Self> {
-        let batches = match target {
+        let batches = match target.filter(|target| target != batches.schema()) {
             Some(target) => cast_batches(batches, target, &job),
             None => batches,
         };
@@ -315,11 +315,6 @@ fn requested(capsule: &Bound<'_, PyCapsule>, own: &SchemaRef) -> Result<SchemaRe
     Ok(Arc::new(schema))
 }
 
-/// The type of texts whose keys `lakerace.sql` hands to duckdb.
-fn shared_texts() -> DataType {
-    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
-}
-
 /// `batch` with the types of `target`. A value that does not fit is an error.
 fn cast(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
@@ -328,7 +323,7 @@ fn cast(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
             return Ok(Arc::clone(column));
         }
         if let Some(texts) = column.as_string_view_opt()
-            && *field.data_type() == shared_texts()
+            && *field.data_type() == text_key_type()
         {
             return Ok(Arc::new(text_dictionary(texts)?));
         }

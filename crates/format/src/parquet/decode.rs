@@ -1,7 +1,7 @@
 //! Decoding flat columns: from the bytes of pages to Arrow arrays.
 //!
 //! Each type has a decoder that collects [`ValueCollector`] page by page ([`booleans`], [`fixed`], [`fixed_bytes`],
-//! [`byte_view`]). Memory for pages and arrays is recycled ([`block`]).
+//! [`byte_view`], [`text_keys`]). Memory for pages and arrays is recycled ([`block`]).
 
 #[cfg(target_os = "linux")]
 pub(super) mod arena;
@@ -23,6 +23,7 @@ pub(crate) mod packed_gather;
 pub(crate) mod rle;
 pub(crate) mod snappy;
 mod text_check;
+pub(super) mod text_keys;
 pub(super) mod validity;
 pub(super) mod values;
 mod view;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::datatypes::{FieldRef, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef};
 use lakerace_io::option::TIMESTAMP_UNIT;
 use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 
@@ -214,6 +214,12 @@ impl ParquetSource {
     }
 }
 
+/// Returns true if a column of a file has texts, which are read as views.
+fn stores_text(file: &FileMeta, name: &str) -> bool {
+    let is_text = |field: &Field| *field.data_type() == DataType::Utf8View;
+    file.constants.is_none() && file.schema().field_with_name(name).is_ok_and(is_text)
+}
+
 /// The plan of a row group that another part of its file's readers reads.
 fn elsewhere(row_group: usize) -> UnitPlan {
     let pruned = Some("it is in another range of the file".to_owned());
@@ -250,6 +256,10 @@ impl Source for ParquetSource {
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
+        self.read_with_text_keys(plan, &[])
+    }
+
+    fn read_with_text_keys(&self, plan: &ReadPlan, text_keys: &[String]) -> Result<Batches> {
         let columns = ReadColumns::resolve(&self.schema, &plan.request)?;
         columns.check_plan(plan)?;
         let files = files_of_plan(plan, &self.files)?;
@@ -257,21 +267,23 @@ impl Source for ParquetSource {
         let is_planned = has_requests(plan, units.iter().map(|unit| (unit.file_number, unit.file.as_ref())));
         // A part of a split plan has no requests; nor has a plan for other files that are known completely.
         let requests = is_planned.then_some(&plan.requests);
-        self.read_units(&plan.request, columns, &files, units, requests)
+        self.read_units(&plan.request, columns, &files, units, requests, text_keys)
     }
 }
 
 impl ParquetSource {
-    /// Reads row groups of some files, by planned requests, or by requests that are planned here.
+    /// Reads row groups of some files, by planned requests, or by requests that are planned here. `text_keys`: columns
+    /// whose texts may be keys of a dictionary.
     pub(super) fn read_units(
         &self,
         request: &ReadRequest,
-        columns: ReadColumns,
+        mut columns: ReadColumns,
         files: &[Arc<FileMeta>],
         units: Vec<RowGroupUnit>,
         requests: Option<&RequestPlan>,
+        text_keys: &[String],
     ) -> Result<Batches> {
-        let fields = columns.fields(&self.schema);
+        let mut fields = columns.fields(&self.schema);
         let step_rows = request.batch_rows.unwrap_or_else(|| default_step_rows(&units, &fields));
         let unit_step_rows: Vec<usize> = match request.batch_rows {
             Some(most) => vec![most; units.len()],
@@ -293,6 +305,10 @@ impl ParquetSource {
             Some(requests) => Fetcher::start(objects, requests, &self.job)?,
             None => Fetcher::start(objects, &self.requests(units.iter(), &fields)?.0, &self.job)?,
         };
+        // Small batches are joined after a filter, which would have to join their dictionaries.
+        if columns.predicate.is_none() && files.iter().all(|file| file.hidden.is_none()) {
+            columns.read_text_keys(&mut fields, text_keys, |name| files.iter().all(|file| stores_text(file, name)));
+        }
         let units = RowGroups::new(units, fields.clone(), unit_step_rows, fetcher);
         let scan = ScanTask { columns, fields, units, steps, steps_ahead, job: self.job.clone() };
         run(scan, step_rows, request.limit)

@@ -22,4 +22,5 @@ mod parquet_write;
 mod related_files;
 mod skipped_days;
 mod small_files;
+mod text_keys;
 mod used_fields;

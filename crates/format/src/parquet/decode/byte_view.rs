@@ -117,6 +117,33 @@ impl ViewCollector {
     }
 }
 
+impl ViewCollector {
+    /// Values in the chunk's dictionary.
+    pub fn dictionary_len(&self) -> usize {
+        self.dictionary.values().len()
+    }
+
+    /// The values of the chunk's dictionary, of a column of text.
+    pub fn dictionary_values(&self) -> ArrayRef {
+        let views = ScalarBuffer::from(self.dictionary.values().to_vec());
+        // SAFETY: as in `finish`; all views of the dictionary point into its buffer, and it was checked to be UTF-8.
+        Arc::new(unsafe {
+            StringViewArray::new_unchecked(views, self.dictionary_buffer.iter().cloned().collect(), None)
+        })
+    }
+
+    /// Appends values of the dictionary; an index without a value is that of a null.
+    pub fn append_dictionary_values(&mut self, indexes: &[u32]) -> Result<()> {
+        let values = self.dictionary.values();
+        let target = slots::<u128>(&mut self.out, self.len..self.len + indexes.len())?;
+        for (slot, index) in target.iter_mut().zip(indexes) {
+            *slot = values.get(*index as usize).copied().unwrap_or(0);
+        }
+        self.len += indexes.len();
+        Ok(())
+    }
+}
+
 impl ValueCollector for ViewCollector {
     fn dictionary(&mut self, data: PageBytes, count: usize) -> Result<()> {
         if self.len > 0 || self.dictionary_buffer.is_some() {

@@ -1,6 +1,8 @@
 //! A column of a row group as a state machine that yields the next rows.
 
-use arrow::array::{ArrayRef, new_null_array};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, new_null_array};
 use lakerace_io::{Error, Result};
 
 use super::column_source::ColumnSource;
@@ -12,6 +14,7 @@ use crate::exec::{ColumnReader, RowMask};
 use crate::field_positions::FindBy;
 use crate::projection::narrow;
 use crate::table_schema::TablePart;
+use crate::text_dictionary::text_dictionary;
 
 /// Yields the rows of one column of one row group, step by step, front to back.
 pub(crate) struct ParquetColumnReader {
@@ -27,6 +30,8 @@ enum ArrayFit {
     Same,
     /// Fields that were not requested are left out; a type that still differs is cast with checks.
     Cast,
+    /// Texts are keys of a dictionary.
+    TextKeys,
     /// Nested columns of a table, field by field: the part that is read, and the way to find its fields.
     Conform(TablePart, FindBy),
 }
@@ -56,6 +61,7 @@ impl ParquetColumnReader {
         });
         let from = source.root.and_then(|root| source.file.schema().fields().get(root));
         let fit = match (&source.file.table, from) {
+            (_, Some(from)) if source.reads_text_keys(from) => ArrayFit::TextKeys,
             (Some(table), Some(from)) if from.data_type().is_nested() => {
                 let part = table.part(&source.field);
                 let part = part.ok_or_else(|| Error::internal("a file's column does not match its table's"))?;
@@ -97,6 +103,10 @@ impl ColumnReader for ParquetColumnReader {
         let to = self.source.field.data_type();
         let fitting = match &self.fit {
             ArrayFit::Same => return Ok(array),
+            ArrayFit::TextKeys => match array.as_string_view_opt() {
+                Some(texts) => text_dictionary(texts).map(|keys| Arc::new(keys) as ArrayRef),
+                None => return Ok(array),
+            },
             ArrayFit::Cast => {
                 narrow(&array, to).and_then(|part| if part.data_type() == to { Ok(part) } else { widen(&part, to) })
             }

@@ -4,7 +4,8 @@ use super::unit::RowGroupUnit;
 use crate::parquet::decode::block::MemoryPool;
 use crate::parquet::footer::FileMeta;
 use crate::parquet::footer::page_index::ChunkPages;
-use arrow::datatypes::FieldRef;
+use crate::text_dictionary::text_key_type;
+use arrow::datatypes::{DataType, Field, FieldRef};
 use lakerace_io::{Error, Fetcher, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,6 +34,11 @@ pub(crate) struct ColumnSource {
 }
 
 impl ColumnSource {
+    /// Returns true if texts of this field of the file are read as keys of a dictionary.
+    pub fn reads_text_keys(&self, stored: &Field) -> bool {
+        *stored.data_type() == DataType::Utf8View && *self.field.data_type() == text_key_type()
+    }
+
     /// The pages of a flat column, where only some of them were planned for.
     pub fn pages(&self, root: usize, leaf: usize) -> Result<Option<Arc<ChunkPages>>> {
         let unit = RowGroupUnit {

@@ -11,6 +11,7 @@ use super::page_header::PageKind;
 use super::pages::{ClosedPage, PageChunk, PageData, PageWalk};
 use crate::exec::{RowMask, RowSelection};
 use crate::parquet::decode::literal_page::PageSlices;
+use crate::parquet::decode::text_keys::TextKeyCollector;
 use crate::parquet::decode::validity::{DefinitionLevels, ValidityBuilder};
 use crate::parquet::decode::values::{PageEncoding, ValueCollector};
 
@@ -43,7 +44,10 @@ enum FlatPage {
 impl FlatReader {
     /// A lane for root column `root`; `None` if this decoder does not support its type or an encoding in it.
     pub fn open(source: &ColumnSource, root: usize) -> Result<Option<Self>> {
-        let Some(values) = decoder(&source.file, source.row_group, root, &source.pool) else { return Ok(None) };
+        let Some(mut values) = decoder(&source.file, source.row_group, root, &source.pool) else { return Ok(None) };
+        if source.reads_text_keys(source.file.schema().field(root)) {
+            values = Box::new(TextKeyCollector::new(Arc::clone(&source.pool)));
+        }
         let leaf = source.file.leaves.get(root).map_or(0, |leaves| leaves.start);
         let chunk = source.file.metadata().row_group(source.row_group).column(leaf);
         let places = source.pages(root, leaf)?;

@@ -137,7 +137,7 @@ impl ParquetSource {
         let request = ReadRequest { filter: None, limit: None, ..request.clone() };
         let resolved = ReadColumns::resolve(&self.schema, &request)?;
         let files = [Arc::clone(file)];
-        let batches = self.read_units(&request, resolved, &files, vec![group.unit.clone()], None)?;
+        let batches = self.read_units(&request, resolved, &files, vec![group.unit.clone()], None, &[])?;
         Ok(NumberedBatches::new(batches, file.rows_of(group.index).start, Arc::clone(&group.unit.rows)))
     }
 }
