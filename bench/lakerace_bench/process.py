@@ -261,6 +261,8 @@ def _start(contestant: Contestant, python: Path, cpus: set[int], errors: IO[str]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
     # No configuration of the user changes what is measured.
     environment["LAKERACE_CONFIG"] = ""
+    # Installed packages have bytecode. One in a folder of source code has it after the warm-up, if it may be written.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     inherited = [] if contestant.requirements else filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     environment["PYTHONPATH"] = os.pathsep.join([str(KIT), *(str(Path(part).absolute()) for part in inherited)])
     with pinned(cpus):  # a child inherits its parent's CPUs
