@@ -134,6 +134,17 @@ def test_rows_are_named_by_their_source(tmp_path: Path) -> None:
         (["upsert", "keyless", "rows.parquet"], 2, "--key A,B"),
         (["compact", "table", "--where", "id = 1"], 2, "--where: "),
         (["vacuum", "table", "--retain", "1h"], 2, "allow it with --allow-short-retention"),
+        (["vacuum", "table", "--allow-short-retention"], 2, "give a retention with --retain, or omit it"),
+        (["scan", "days.csv", "--schema", "d date"], 4, "say how dates are written with --date-format"),
+        (["scan", "days.csv", "--schema", "d timestamp(us)"], 4, "timestamps are written with --timestamp-format"),
+        (["scan", "rows.csv", "--schema", "c int64"], 3, "if the file has no header, use --no-header"),
+        (["scan", "rows.csv", "--log-file", "none/log"], 3, "none/log: --log-file: No such file"),
+        (["scan", "rows.csv", "--log-file", "none/log"], 3, "create its folder first"),
+        (
+            ["files", "put", "none/store", "rows", "rows.csv"],
+            3,
+            "none/store: its folder does not exist (create the folder first",
+        ),
     ],
 )
 def test_advice_names_the_option(
@@ -149,7 +160,13 @@ def test_advice_names_the_option(
     shutil.copy("rows.parquet", "folder/rows.parquet")
     deltas(tmp_path, rows)
     lr.copy(rows, "delta:keyless")
-    for name, text in {"empty": "", "ragged": "a,b\n1,2\n3\n", "open": 'a,b\n1,"2\n', "rows": "a,b\n1,2\n"}.items():
+    for name, text in {
+        "empty": "",
+        "ragged": "a,b\n1,2\n3\n",
+        "open": 'a,b\n1,"2\n',
+        "rows": "a,b\n1,2\n",
+        "days": "d\n31.12.2024\n",
+    }.items():
         (tmp_path / f"{name}.csv").write_text(text)
     assert says in said(code, *args)
 

@@ -67,7 +67,8 @@ pub(crate) struct CompactArgs {
     pub(crate) zorder: Option<CommaList>,
     #[command(flatten)]
     pub(crate) condition: FilterArgs,
-    /// Memory for sorting rows; more rows are written to temporary files on the local disk. Default: 512 MiB.
+    /// Memory for rows. When they are sorted, more rows are written to temporary files on the local disk. Default:
+    /// 512 MiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
     /// Compact small files only if there are 50 or more. Rewrite a file of 16 MiB or more if over half of its rows are

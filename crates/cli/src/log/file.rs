@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use lakerace::{Error, Result};
+use lakerace::{Error, ErrorKind, Result};
 use lakerace_io::option::LOG_FILE;
 
 /// The longest first line that is read. It has the arguments of a command, which the system limits to less.
@@ -22,6 +22,7 @@ pub(super) fn opened(path: &Path) -> Result<File> {
         let named = Error::new(error.kind(), format!("{LOG_FILE}: {}", error.message())).at(path.display());
         match error.advice_text() {
             Some(advice) => named.advice(advice),
+            None if error.kind() == ErrorKind::NotFound => named.advice("create its folder first"),
             None => named,
         }
     };

@@ -46,7 +46,7 @@ pub struct VacuumOptions {
     /// default).
     pub retain: Option<Duration>,
     /// Allow a retention below the table's own. Readers of earlier versions, and writers that have not committed yet,
-    /// may lose their files by it.
+    /// may lose their files by it. Without `retain`, it is an error.
     pub allow_short_retention: bool,
     /// Only report what would be removed.
     pub dry_run: bool,
@@ -97,6 +97,12 @@ pub fn vacuum(table: &Table, options: &VacuumOptions) -> Result<Vacuumed> {
 
 /// The retention of removed files. An unsupported demand of the table is an error here.
 fn retention(snapshot: &Snapshot, options: &VacuumOptions) -> Result<Duration> {
+    if options.allow_short_retention && options.retain.is_none() {
+        return Err(Error::usage(format!(
+            "{ALLOW_SHORT_RETENTION} has no effect on the retention of the table itself"
+        ))
+        .advice(format!("give a retention with {RETAIN}, or omit it")));
+    }
     // A feature that is not known here may know of files that are not known here.
     let writable = writable(snapshot, false)?;
     let supported = writable.kernel.table_configuration().ensure_operation_supported(Operation::Write);

@@ -55,6 +55,12 @@ fn check_regular(path: &Path) -> Result<()> {
             let what = if found.is_dir() { "a directory" } else { "a pipe, a socket or a device" };
             Err(Error::invalid(format!("{what}: only a regular file can be a store")).advice("choose another file"))
         }
+        Err(error)
+            if error.kind() == std::io::ErrorKind::NotFound
+                && path.parent().is_some_and(|folder| !folder.as_os_str().is_empty() && !folder.exists()) =>
+        {
+            Err(Error::not_found("its folder does not exist").advice("create the folder first"))
+        }
         // SQLite reports the error of a path without accessible metadata.
         _ => Ok(()),
     }

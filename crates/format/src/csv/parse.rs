@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
-use lakerace_io::option::{DELIMITER, ENCODING, INFER_ROWS, ON_BAD_ROW, QUOTE, SCHEMA};
+use lakerace_io::option::{DATE_FORMAT, DELIMITER, ENCODING, INFER_ROWS, ON_BAD_ROW, QUOTE, SCHEMA, TIMESTAMP_FORMAT};
 use lakerace_io::{Error, Result};
 
 use super::column::{BadFields, CsvColumn, FieldError, FieldText, Text, TypeOrigin};
@@ -303,8 +303,13 @@ fn value_advice(name: &str, data_type: &DataType, has_zone: bool) -> String {
         _ => "utf8".to_owned(),
     };
     let name = quoted_name(name);
+    let form = match data_type {
+        DataType::Date32 | DataType::Date64 => format!("say how dates are written with {DATE_FORMAT}, "),
+        DataType::Timestamp(..) if !has_zone => format!("say how timestamps are written with {TIMESTAMP_FORMAT}, "),
+        _ => String::new(),
+    };
     format!(
-        "give its type with a schema such as {}, or accept it with {} or {}",
+        "{form}give its type with a schema such as {}, or accept it with {} or {}",
         SCHEMA.to(format!("{name} {wider}")),
         ON_BAD_ROW.to("skip"),
         ON_BAD_ROW.to("null")

@@ -240,6 +240,17 @@ impl Source for CsvSource {
     }
 }
 
+/// The error for a column that a header lacks. The first line may be no header at all.
+fn unknown_column(name: &str, names: &[String], has_header: bool) -> Error {
+    let error = column_not_found(name, names.iter().map(String::as_str));
+    match error.advice_text().map(str::to_owned) {
+        Some(advice) if has_header => {
+            error.advice(format!("{advice}; if the file has no header, use {}", option::NO_HEADER))
+        }
+        _ => error,
+    }
+}
+
 /// The schema from the start of the first file, the origin of each type, and a warning of text that seems to have another
 /// delimiter. Given or expected types come first, and the other columns have inferred ones. If the first file has no row, types
 /// are inferred from the first file that has one.
@@ -259,8 +270,9 @@ fn learn_schema(
     if let Some(given) = given {
         for field in given.fields() {
             if !places.contains_key(field.name().as_str()) {
-                return Err(column_not_found(field.name(), names.iter().map(String::as_str))
-                    .at(format!("{}, header", objects[0].url())));
+                return Err(
+                    unknown_column(field.name(), names, rules.header).at(format!("{}, header", objects[0].url()))
+                );
             }
         }
     }
