@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import pyarrow.dataset
 
     from lakerace._api import RowSource
-    from lakerace._sql_run import QueryDatabase, QueryRun
+    from lakerace._sql_database import QueryDatabase
+    from lakerace._sql_run import QueryRun
     from lakerace._sql_scan import OpenLocation, RunState
 
     Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
@@ -158,8 +159,9 @@ class SqlRows(ShownRows):
         _check_version(duckdb.__version__)
         if isinstance(params, (str, bytes)):
             raise UsageError(f"params is a list of values, not one text: write [{params!r}]")
+        from lakerace._sql_database import QueryDatabase
         from lakerace._sql_relations import check_names, check_places, is_scanned, open_places, relation_table
-        from lakerace._sql_run import QueryDatabase, raised
+        from lakerace._sql_run import raised
         from lakerace._sql_scan import RunState
         from lakerace._sql_text import parse_query
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
-import os
 import queue
 import re
-import tempfile
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
@@ -26,6 +23,7 @@ from lakerace._errors import (
     UsageError,
     told,
 )
+from lakerace._sql_database import ERROR_KIND, OPEN_CONNECTIONS, message_of
 from lakerace._sql_scan import check_decimals, check_types
 from lakerace._sql_text import query_place
 from lakerace._warnings import reported
@@ -34,10 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lakerace import _lakerace
+    from lakerace._sql_database import QueryDatabase
     from lakerace._sql_scan import RunState
 
-#: Threads of a query at most, as of the command.
-MAX_THREADS = 1024
 #: Rows of a batch.
 BATCH_ROWS = 122_880
 #: Batches that wait for their consumer.
@@ -45,26 +42,6 @@ _WAITING_BATCHES = 2
 #: Seconds between two looks at the job.
 _LOOK_SECONDS = 0.1
 
-
-#: Databases that may have been started.
-_DATABASES: weakref.WeakSet[QueryDatabase] = weakref.WeakSet()
-#: Connections in use, by their ids.
-_OPEN: dict[int, duckdb.DuckDBPyConnection] = {}
-
-
-def _leave_to_parent() -> None:
-    """In a forked process: a database does not work there, and closing it crashes, as its threads are in the other process.
-    So it is never freed."""
-    for database in _DATABASES:
-        if database.started is not None:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(database.started))
-            database.started = None
-    for connection in _OPEN.values():
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
-    _OPEN.clear()
-
-
-os.register_at_fork(after_in_child=_leave_to_parent)
 
 #: Runs whose consumers may come back for more rows.
 _RUNS: weakref.WeakSet[QueryRun] = weakref.WeakSet()
@@ -79,63 +56,6 @@ def _end_runs() -> None:
 
 
 atexit.register(_end_runs)
-
-
-class QueryDatabase:
-    """A database in memory for the runs of a query, which share its limits. Each run has a connection of its own."""
-
-    def __init__(self, limits: Mapping[str, Any]) -> None:
-        self._limits = limits
-        self._lock = threading.Lock()
-        self.started: duckdb.DuckDBPyConnection | None = None
-        _DATABASES.add(self)
-
-    def connected(self) -> duckdb.DuckDBPyConnection:
-        """A new connection. The first one starts the database, which takes longer than a small query."""
-        with self._lock:
-            if self.started is None:
-                self.started = self._start()
-            connection = self.started.cursor()
-        connection.execute("SET TimeZone = 'UTC'")
-        # duckdb draws on standard output.
-        connection.execute("SET enable_progress_bar = false")
-        return connection
-
-    def discard(self) -> None:
-        """The next connection is one of a new database: an internal error of duckdb makes the whole of one useless."""
-        with self._lock:
-            self.started = None
-
-    def _start(self) -> duckdb.DuckDBPyConnection:
-        # What is read goes through lakerace: duckdb opens no files, and finds no variables of Python.
-        config: dict[str, Any] = {"python_enable_replacements": False}
-        if self._limits["threads"] is not None:
-            if self._limits["threads"] > MAX_THREADS:
-                raise UsageError(f"threads={self._limits['threads']}: at most {MAX_THREADS}")
-            config["threads"] = self._limits["threads"]
-        connection = duckdb.connect(config=config)
-        try:
-            folder = os.path.join(tempfile.gettempdir(), f"lakerace-sql-{os.getpid()}-{id(self):x}")
-            connection.execute("SET temp_directory = ?", [folder])
-            self._set_memory(connection)
-            connection.execute("SET enable_external_access = false")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _set_memory(self, connection: duckdb.DuckDBPyConnection) -> None:
-        limit = self._limits["memory_limit"]
-        if limit is None:
-            return
-        if str(limit).isdecimal():
-            limit = int(limit)
-        if str(limit).strip().startswith("-") or limit == 0:
-            raise UsageError(f"memory_limit={limit!r}: not above 0")
-        try:
-            connection.execute("SET memory_limit = ?", [f"{limit}B" if isinstance(limit, int) else limit])
-        except duckdb.Error as error:
-            raise UsageError(f"memory_limit={limit!r}: {_message(error)}") from error
 
 
 class QueryRun:
@@ -188,7 +108,7 @@ class QueryRun:
             return
         connection, thread = self._running
         # In a forked process, the thread is its parent's.
-        if id(connection) in _OPEN:
+        if id(connection) in OPEN_CONNECTIONS:
             self._is_stopped.set()
             connection.interrupt()
             thread.join(seconds)
@@ -213,12 +133,12 @@ class QueryRun:
     @contextmanager
     def _connected(self) -> Iterator[duckdb.DuckDBPyConnection]:
         connection = self._connection()
-        _OPEN[id(connection)] = connection
+        OPEN_CONNECTIONS[id(connection)] = connection
         try:
             yield connection
         finally:
             # A process that was forked in the meantime has none open: the connection is its parent's.
-            if _OPEN.pop(id(connection), None) is not None:
+            if OPEN_CONNECTIONS.pop(id(connection), None) is not None:
                 connection.close()
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -261,7 +181,7 @@ class QueryRun:
         return False
 
     def _next(self, connection: duckdb.DuckDBPyConnection) -> pyarrow.RecordBatch | None:
-        if id(connection) not in _OPEN:
+        if id(connection) not in OPEN_CONNECTIONS:
             message = "another process has begun this query, and was forked since then"
             raise told(UsageError, message, advice="run the query again in this process")
         while True:
@@ -317,13 +237,13 @@ def raised(error: BaseException, state: RunState) -> BaseException:
         return own
     error = _of_duckdb(error)
     kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), None)
-    missing = _missing_extension(_message(error)) if isinstance(error, duckdb.Error) else None
+    missing = _missing_extension(message_of(error)) if isinstance(error, duckdb.Error) else None
     if missing is not None:
         return told(UsageError, missing[0], query_place(state.query, None), missing[1])
     if kind is None:
         return InvalidInputError(str(error)) if isinstance(error, (duckdb.Error, pyarrow.ArrowException)) else error
     advice = next((text for theirs, text in _ADVICE if isinstance(error, theirs)), None)
-    message = _message(error)
+    message = message_of(error)
     if message.startswith(_WITHOUT_VALUES):
         message, advice = "the query has parameters without values", VALUES_ADVICE
     return told(kind, message, query_place(state.query, _position(state.query, message)), advice)
@@ -373,7 +293,7 @@ def _position(query: str, message: str) -> int | None:
 
 def _of_duckdb(error: BaseException) -> BaseException:
     """The error of duckdb that pyarrow raises as another one, where it comes after the first rows."""
-    named = _KIND.match(str(error)) if isinstance(error, OSError) else None
+    named = ERROR_KIND.match(str(error)) if isinstance(error, OSError) else None
     if named is None:
         return error
     name = named[0].removesuffix("Error: ").title().replace(" ", "")
@@ -383,10 +303,3 @@ def _of_duckdb(error: BaseException) -> BaseException:
 
 
 _NAME = re.compile(r'(?:column|near) "(\w+)"|[Nn]ame (\w+) does not exist')
-_KIND = re.compile(r"^[A-Z][A-Za-z ]* Error: ")
-
-
-def _message(error: BaseException) -> str:
-    """duckdb's message in one line, without its kind."""
-    text = str(error).split("\n\nLINE ")[0].split("\nPossible solutions:")[0].strip()
-    return " ".join(_KIND.sub("", text).split())
