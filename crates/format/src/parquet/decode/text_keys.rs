@@ -20,8 +20,8 @@ use crate::text_dictionary::{ROWS_PER_VALUE, text_dictionary};
 /// Collects texts as `Dictionary(Int32, Utf8)`.
 ///
 /// The arrays of a chunk share its dictionary, as long as the pages have indexes. From the first page without indexes on,
-/// texts are collected as views, and looked up afterwards. So are all texts of a chunk whose dictionary is large beside an
-/// array.
+/// texts are collected as views, and looked up afterwards. So are all texts of a chunk with a dictionary that has many
+/// values compared with the rows of an array.
 pub(crate) struct TextKeyCollector {
     views: ViewCollector,
     pool: Arc<MemoryPool>,
