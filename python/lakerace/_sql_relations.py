@@ -73,8 +73,6 @@ def open_places(
     parsed: ParsedQuery, relations: Mapping[str, Any], limits: Mapping[str, Any], job: _lakerace.Job
 ) -> dict[str, OpenLocation]:
     """Opens the locations of a query, several at once."""
-    from concurrent.futures import ThreadPoolExecutor
-
     from lakerace._sql_scan import OpenLocation
 
     shared = {name: limits[name] for name in ("threads", "storage_options") if limits[name] is not None}
@@ -88,18 +86,31 @@ def open_places(
             wanted[name] = lambda location=location, options=options, is_scan=is_scan: OpenLocation(  # type: ignore[misc]
                 location, options, job, is_scan=is_scan
             )
+    try:
+        opened = _opened_together(wanted, job)
+        if limits["output"] is not None:
+            for place_read in opened.values():
+                place_read.native.check_is_no_source(limits["output"])
+        return opened
+    except BaseException as error:
+        if not has_scans(relations):
+            advise_reading(error)
+        raise
+
+
+def _opened_together(wanted: Mapping[str, Callable[[], OpenLocation]], job: _lakerace.Job) -> dict[str, OpenLocation]:
+    """Opens locations. Several have a thread each; one does not, as to start a thread takes as long as to open a local file."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    if len(wanted) == 1:
+        return {name: open_it() for name, open_it in wanted.items()}
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
         try:
             submitted = {name: pool.submit(open_it) for name, open_it in wanted.items()}
-            opened = {name: future.result() for name, future in submitted.items()}
-            if limits["output"] is not None:
-                for place_read in opened.values():
-                    place_read.native.check_is_no_source(limits["output"])
-            return opened
-        except BaseException as error:
+            return {name: future.result() for name, future in submitted.items()}
+        except BaseException:
+            # The end of the pool waits for the others.
             job.cancel()
-            if not has_scans(relations):
-                advise_reading(error)
             raise
 
 
