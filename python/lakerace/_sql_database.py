@@ -28,6 +28,9 @@ _DATABASES: weakref.WeakSet[QueryDatabase] = weakref.WeakSet()
 OPEN_CONNECTIONS: dict[int, duckdb.DuckDBPyConnection] = {}
 #: Started databases without queries, at most one for each set of limits.
 _IDLE: dict[tuple[Any, ...], _StartedDatabase] = {}
+#: Held by a thread that starts a database, and by one that forks: in the new process, a lock of duckdb that another thread
+#: had would stay locked.
+_STARTING = threading.RLock()
 #: The number of a database in this process, for its folder.
 _NUMBERS = itertools.count()
 
@@ -41,6 +44,12 @@ def message_of(error: BaseException) -> str:
     return " ".join(ERROR_KIND.sub("", text).split())
 
 
+def _await_starts() -> None:
+    """Before a fork: waits for databases that are being started, and closes those without queries."""
+    _STARTING.acquire()
+    close_idle_databases()
+
+
 def _leave_to_parent() -> None:
     """In a forked process: a database does not work there, and closing it crashes, as its threads are in the other process.
     So it is never freed."""
@@ -51,6 +60,7 @@ def _leave_to_parent() -> None:
     for connection in OPEN_CONNECTIONS.values():
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
     OPEN_CONNECTIONS.clear()
+    _STARTING.release()
 
 
 def close_idle_databases() -> None:
@@ -61,7 +71,7 @@ def close_idle_databases() -> None:
 
 
 # Python warns of a process with threads that forks.
-os.register_at_fork(before=close_idle_databases, after_in_child=_leave_to_parent)
+os.register_at_fork(before=_await_starts, after_in_parent=_STARTING.release, after_in_child=_leave_to_parent)
 
 
 class _StartedDatabase:
@@ -111,7 +121,8 @@ class QueryDatabase:
             if self._limits["threads"] > MAX_THREADS:
                 raise UsageError(f"threads={self._limits['threads']}: at most {MAX_THREADS}")
             config["threads"] = self._limits["threads"]
-        connection = duckdb.connect(config=config)
+        with _STARTING:
+            connection = duckdb.connect(config=config)
         try:
             folder = os.path.join(tempfile.gettempdir(), f"lakerace-sql-{os.getpid()}-{next(_NUMBERS)}")
             connection.execute("SET temp_directory = ?", [folder])

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,35 @@ def place(tmp_path: Path) -> Path:
     file = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"id": [1, 2, 3]}), file)
     return file
+
+
+def test_a_fork_waits_for_databases_that_are_being_started(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """duckdb has a lock while it starts one, which would stay locked in the new process."""
+    gc.collect()
+    close_idle_databases()
+    connect = duckdb.connect
+    begun, forked = threading.Event(), threading.Event()
+    order: list[str] = []
+
+    def slow(config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+        begun.set()
+        # The thread that forks is on its way: it has run its first handler.
+        assert forked.wait(60)
+        order.append("started")
+        return connect(config=config)
+
+    monkeypatch.setattr(duckdb, "connect", slow)
+    thread = threading.Thread(target=lambda: list(lr.sql(f"SELECT count(*) FROM '{place}'")))
+    thread.start()
+    assert begun.wait(60)
+    # Handlers before a fork run in the reverse order of their registration.
+    os.register_at_fork(before=forked.set, after_in_parent=lambda: order.append("forked"))
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    thread.join(60)
+    assert order[:2] == ["started", "forked"]
 
 
 def test_the_next_query_takes_the_started_database(starts: list[dict[str, Any]], place: Path) -> None:
