@@ -115,6 +115,9 @@ def test_a_database_that_has_written_files_is_closed(starts: list[dict[str, Any]
     gc.collect()
     left = {name for name in set(os.listdir(tempfile.gettempdir())) - before if name.startswith("lakerace-sql-")}
     assert not left
+    # It has written files: the next query starts another database.
+    assert list(lr.sql("SELECT 1", memory_limit="60MB", threads=2)) == [(1,)]
+    assert len(starts) == 2
 
 
 def test_an_error_of_a_query_leaves_the_database(starts: list[dict[str, Any]], place: Path) -> None:
