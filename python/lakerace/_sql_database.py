@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from lakerace._errors import UsageError
+from lakerace._private_folder import private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +32,7 @@ _IDLE: dict[tuple[Any, ...], _StartedDatabase] = {}
 #: Held by a thread that starts a database, and by one that forks: in the new process, a lock of duckdb that another thread
 #: had would stay locked.
 _STARTING = threading.RLock()
-#: The number of a database in this process, for its folder.
+#: The number of a database in this process, which is the name of its folder.
 _NUMBERS = itertools.count()
 
 #: The kind of an error, before its message.
@@ -122,9 +123,10 @@ class QueryDatabase:
                 raise UsageError(f"threads={self._limits['threads']}: at most {MAX_THREADS}")
             config["threads"] = self._limits["threads"]
         with _STARTING:
+            # duckdb makes it when it has to, and removes it.
+            folder = os.path.join(private_folder(), str(next(_NUMBERS)))
             connection = duckdb.connect(config=config)
         try:
-            folder = os.path.join(tempfile.gettempdir(), f"lakerace-sql-{os.getpid()}-{next(_NUMBERS)}")
             connection.execute("SET temp_directory = ?", [folder])
             self._set_memory(connection)
             connection.execute("SET enable_external_access = false")

@@ -6,7 +6,6 @@ import gc
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakerace as lr
+from lakerace._private_folder import private_folder
 from lakerace._sql_database import close_idle_databases
 
 if TYPE_CHECKING:
@@ -109,12 +109,10 @@ def test_a_query_sees_nothing_of_the_one_before(starts: list[dict[str, Any]]) ->
 
 def test_a_database_that_has_written_files_is_closed(starts: list[dict[str, Any]]) -> None:
     """Of a sort that does not fit into memory, nothing stays in the folder for temporary files."""
-    before = set(os.listdir(tempfile.gettempdir()))
     query = "SELECT count(*) FROM (SELECT range AS i, hash(range) AS h FROM range(4000000) ORDER BY h, i OFFSET 1)"
     assert list(lr.sql(query, memory_limit="60MB", threads=2)) == [(3_999_999,)]
     gc.collect()
-    left = {name for name in set(os.listdir(tempfile.gettempdir())) - before if name.startswith("lakerace-sql-")}
-    assert not left
+    assert not os.listdir(private_folder())
     # It has written files: the next query starts another database.
     assert list(lr.sql("SELECT 1", memory_limit="60MB", threads=2)) == [(1,)]
     assert len(starts) == 2
