@@ -21,7 +21,9 @@ setup: $(STAMP)
 
 $(STAMP): requirements-dev.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --requirement requirements-dev.lock
+	@# Crates are downloaded meanwhile. Where that fails, the build says so.
+	cargo fetch --quiet --locked & $(BIN)/pip install --quiet --requirement requirements-dev.lock; installed=$$?; \
+	  wait; exit $$installed
 	touch $@
 
 # The environment has one package: as users have it, or as the tests have it, with assertions and compiled in less time.
