@@ -34,6 +34,7 @@ mod literal;
 mod node;
 mod operand;
 mod prune;
+mod repeated_texts;
 mod rounding;
 mod row_value;
 pub mod time;

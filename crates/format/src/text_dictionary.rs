@@ -1,7 +1,7 @@
 //! Texts as keys of a dictionary.
 
 use arrow::array::{Array, ArrayRef, DictionaryArray, Int32Array, StringViewArray};
-use arrow::buffer::ScalarBuffer;
+use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int32Type};
 use lakerace_io::{Error, Result};
@@ -28,7 +28,7 @@ pub fn text_key_type() -> DataType {
 pub fn text_dictionary(texts: &StringViewArray) -> Result<DictionaryArray<Int32Type>> {
     let (keys, values) = match shared_values(texts) {
         Some((keys, views)) => (
-            keys,
+            keys.into(),
             StringViewArray::try_new(views.into(), texts.data_buffers().clone(), None).map_err(Error::unexpected)?,
         ),
         None => {
@@ -41,8 +41,30 @@ pub fn text_dictionary(texts: &StringViewArray) -> Result<DictionaryArray<Int32T
     DictionaryArray::try_new(keys, values).map_err(Error::unexpected)
 }
 
+/// The texts of some rows without repetition, and the position of each row's text among them. Null is one of them if a row is null.
+/// `None` if more than about a quarter of the texts differ, which the first rows tell.
+///
+/// Texts are compared as in [`text_dictionary`]: a few may occur twice.
+///
+/// # Errors
+/// `Internal` if the views are not those of texts.
+pub(crate) fn distinct_texts(texts: &StringViewArray) -> Result<Option<(Vec<i32>, StringViewArray)>> {
+    let Some((mut keys, mut views)) = shared_values(texts) else { return Ok(None) };
+    let nulls = texts.nulls().filter(|nulls| nulls.null_count() > 0);
+    let null_key = views.len();
+    if let Some(nulls) = nulls {
+        for row in (!nulls.inner()).set_indices() {
+            keys[row] = null_key as i32;
+        }
+        views.push(0);
+    }
+    let valid = nulls.map(|_| NullBuffer::from_iter((0..views.len()).map(|key| key != null_key)));
+    let values = StringViewArray::try_new(views.into(), texts.data_buffers().clone(), valid);
+    values.map(|values| Some((keys, values))).map_err(Error::unexpected)
+}
+
 /// The key of each row, and the views of the values; `None` if the rows share too few of them.
-fn shared_values(texts: &StringViewArray) -> Option<(ScalarBuffer<i32>, Vec<u128>)> {
+fn shared_values(texts: &StringViewArray) -> Option<(Vec<i32>, Vec<u128>)> {
     let mut table = ViewTable::new();
     let mut keys = Vec::with_capacity(texts.len());
     for (number, views) in texts.views().chunks(LOOK_ROWS).enumerate() {
@@ -64,7 +86,7 @@ fn shared_values(texts: &StringViewArray) -> Option<(ScalarBuffer<i32>, Vec<u128
     if table.values.is_empty() && !keys.is_empty() {
         table.values.push(0);
     }
-    Some((keys.into(), table.values))
+    Some((keys, table.values))
 }
 
 /// Views and their keys, by open addressing. At most a quarter of the slots are used.

@@ -21,14 +21,24 @@ use super::kernels::{internal, kernel};
 use super::like::like;
 use super::node::{ConditionNode, RowScalar};
 use super::operand::RowOperand;
+use super::repeated_texts::by_distinct_texts;
 use super::value::{Value, array_of, for_integer_type, is_binary, is_text, plain_type};
 use crate::expr::CompareOp;
 use crate::schema_text::print_type;
 
 /// Up to this number of values, IN compares with one after the other, vectorised.
-const IN_BY_COMPARING: usize = 4;
+pub(super) const IN_BY_COMPARING: usize = 4;
 
+/// The value of a condition for each row.
 pub(super) fn evaluate(node: &ConditionNode, batch: &RecordBatch) -> Result<BooleanArray> {
+    match by_distinct_texts(node, batch)? {
+        Some(outcomes) => Ok(outcomes),
+        None => evaluate_each(node, batch),
+    }
+}
+
+/// The value of a condition for each row, each of which is looked at.
+pub(super) fn evaluate_each(node: &ConditionNode, batch: &RecordBatch) -> Result<BooleanArray> {
     match node {
         ConditionNode::Constant(value) => Ok(constant(*value, batch.num_rows())),
         ConditionNode::Known { column, value } => {
