@@ -234,9 +234,9 @@ impl Source for DeltaSource {
         opened.source.read(&plan)
     }
 
-    fn read_with_text_keys(&self, plan: &ReadPlan, columns: &[String]) -> Result<Batches> {
+    fn read_compact(&self, plan: &ReadPlan, columns: &[String]) -> Result<Batches> {
         let (opened, plan) = self.opened(plan)?;
-        opened.source.read_with_text_keys(&plan, columns)
+        opened.source.read_compact(&plan, columns)
     }
 
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {

@@ -262,8 +262,8 @@ impl Source for FileDataset {
         self.inner.read(&self.opened(plan))
     }
 
-    fn read_with_text_keys(&self, plan: &ReadPlan, columns: &[String]) -> Result<Batches> {
-        self.inner.read_with_text_keys(&self.opened(plan), columns)
+    fn read_compact(&self, plan: &ReadPlan, columns: &[String]) -> Result<Batches> {
+        self.inner.read_compact(&self.opened(plan), columns)
     }
 
     fn leaves_out_rows(&self) -> bool {

@@ -411,15 +411,15 @@ impl Scan {
         self.source_batches().map(|batches| self.projected(batches))
     }
 
-    /// Reads like [`Self::batches`]. Texts of these columns may be keys of a dictionary, of
-    /// [`text_key_type`](lakerace_format::text_key_type), where the files store them as such.
-    pub fn batches_with_text_keys(&self, columns: &[String]) -> Result<Batches> {
+    /// Reads like [`Self::batches`]. These columns may have their [`compact_type`](lakerace_format::compact_type), where the
+    /// files store them as such.
+    pub fn compact_batches(&self, columns: &[String]) -> Result<Batches> {
         let is_changed = self.order.is_some() || self.projection.is_some() || self.nested.is_some();
         if columns.is_empty() || is_changed || self.plan.request.batch_rows.is_some() {
             return self.batches();
         }
         self.note_plan(&self.plan);
-        self.source.read_with_text_keys(&self.plan, columns)
+        self.source.read_compact(&self.plan, columns)
     }
 
     /// The rows with the columns of the scan, from those of the source that they need.

@@ -7,12 +7,12 @@ use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
+use crate::compact_type::compact_type;
 use crate::field_positions::FieldPositions;
 use crate::file_notes::requested_notes;
 use crate::plan::{ReadPlan, ReadRequest};
 use crate::predicate::{Predicate, find_column};
 use crate::projection::ColumnPart;
-use crate::text_dictionary::text_key_type;
 
 /// The columns of a read.
 #[derive(Debug)]
@@ -80,17 +80,25 @@ impl ReadColumns {
         self.decoded.iter().map(|(column, part)| part.of_field(&schema.fields()[*column])).collect()
     }
 
-    /// Reads these columns as keys of dictionaries, where they have texts in all files. `fields` are those of the decoded
-    /// columns.
-    pub fn read_text_keys(&mut self, fields: &mut [FieldRef], names: &[String], stores_text: impl Fn(&str) -> bool) {
+    /// Reads these columns in their [`compact_type`], where `has_compact` is true for a column and this type. Columns of the
+    /// filter keep their types. `fields` are those of the decoded columns.
+    pub fn read_compact(
+        &mut self,
+        fields: &mut [FieldRef],
+        names: &[String],
+        has_compact: impl Fn(&str, &DataType) -> bool,
+    ) {
         let mut schema = self.schema.fields().to_vec();
-        for (field, at) in schema.iter_mut().zip(&self.output) {
-            let Some(decoded) = fields.get_mut(*at) else { continue };
-            let is_text = [&*field, &*decoded].iter().all(|field| *field.data_type() == DataType::Utf8View);
-            if is_text && names.contains(field.name()) && stores_text(field.name()) {
-                for field in [field, decoded] {
-                    *field = Arc::new(field.as_ref().clone().with_data_type(text_key_type()));
-                }
+        for (at, decoded) in fields.iter_mut().enumerate().skip(self.filtered) {
+            let Some(compact) = compact_type(decoded.data_type()) else { continue };
+            let mut outputs = schema.iter_mut().zip(&self.output).filter(|(_, of)| **of == at).map(|(field, _)| field);
+            let is_wanted = names.contains(decoded.name()) && has_compact(decoded.name(), &compact);
+            if !is_wanted || !outputs.all(|field| field.data_type() == decoded.data_type()) {
+                continue;
+            }
+            let outputs = schema.iter_mut().zip(&self.output).filter(|(_, of)| **of == at).map(|(field, _)| field);
+            for field in outputs.chain([decoded]) {
+                *field = Arc::new(field.as_ref().clone().with_data_type(compact.clone()));
             }
         }
         self.schema = Arc::new(Schema::new_with_metadata(schema, self.schema.metadata().clone()));

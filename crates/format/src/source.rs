@@ -27,10 +27,9 @@ pub trait Source: Send + Sync {
     /// are in the order of the files and of the rows in them, filtered and projected exactly as asked.
     fn read(&self, plan: &ReadPlan) -> Result<Batches>;
 
-    /// Reads like [`Self::read`]. Texts of these columns may be keys of a dictionary, of
-    /// [`text_key_type`](crate::text_key_type), which the schema of the batches says then. A source does that where it costs
-    /// no work.
-    fn read_with_text_keys(&self, plan: &ReadPlan, columns: &[String]) -> Result<Batches> {
+    /// Reads like [`Self::read`]. These columns may have their [`compact_type`](crate::compact_type), which the schema of
+    /// the batches says then. A source does that where it costs no work.
+    fn read_compact(&self, plan: &ReadPlan, columns: &[String]) -> Result<Batches> {
         let _ = columns;
         self.read(plan)
     }

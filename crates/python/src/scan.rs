@@ -217,11 +217,11 @@ impl Scan {
         Ok(Rows::new(py, batches, job, named))
     }
 
-    /// Makes a pass over the rows. Texts of the columns `text_keys` may be keys of a dictionary.
-    #[pyo3(signature = (text_keys=Vec::new()))]
-    fn stream(&self, py: Python<'_>, text_keys: Vec<String>) -> PyResult<Stream> {
+    /// Makes a pass over the rows. The columns `compact` may have types of fewer bytes.
+    #[pyo3(signature = (compact=Vec::new()))]
+    fn stream(&self, py: Python<'_>, compact: Vec<String>) -> PyResult<Stream> {
         let OpenedScan { scan, job, .. } = self.opened(py)?;
-        let batches = interrupt::run(py, &job, move || scan.batches_with_text_keys(&text_keys))?;
+        let batches = interrupt::run(py, &job, move || scan.compact_batches(&compact))?;
         Ok(Stream::new(batches, job))
     }
 

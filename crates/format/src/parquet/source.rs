@@ -3,18 +3,22 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use lakerace_io::option::TIMESTAMP_UNIT;
 use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
+
+use parquet::basic::Type as PhysicalType;
 
 use super::footer::narrow::RootNames;
 use super::footer::{FileMeta, TypesBy, has_int96, open};
 use super::read::RowGroups;
 use super::read::extremes::extremes;
+use super::read::flat_decoder::are_known;
 use super::read::planning::{column_bytes, column_work, default_step_rows, row_bytes, want};
 use super::read::prune::GroupPruner;
 use super::read::unit::RowGroupUnit;
 use crate::columns::{ReadColumns, roots};
+use crate::compact_type::compact_type;
 use crate::exec::{BatchPlan, ScanTask, run, steps_ahead};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, open_part, profile};
 use crate::input::InputFile;
@@ -214,10 +218,30 @@ impl ParquetSource {
     }
 }
 
-/// Returns true if a column of a file has texts, which are read as views.
-fn stores_text(file: &FileMeta, name: &str) -> bool {
-    let is_text = |field: &Field| *field.data_type() == DataType::Utf8View;
-    file.constants.is_none() && file.schema().field_with_name(name).is_ok_and(is_text)
+/// Returns true if a file stores a column as the type that has this compact type, in a way that is read as such.
+fn stores_compact(file: &FileMeta, name: &str, compact: &DataType) -> bool {
+    let Ok(root) = file.schema().index_of(name) else { return false };
+    let stored = file.schema().field(root).data_type();
+    file.constants.is_none()
+        && compact_type(stored).as_ref() == Some(compact)
+        && (*stored == DataType::Utf8View || stores_words(file, root))
+}
+
+/// Returns true if the values of a column have at most 64 bits in all row groups of a file, and our decoder reads them.
+fn stores_words(file: &FileMeta, root: usize) -> bool {
+    let Some(leaf) = file.leaves.get(root).map(|leaves| leaves.start) else { return false };
+    file.metadata().row_groups().iter().all(|group| {
+        let Some(chunk) = group.columns().get(leaf) else { return false };
+        let column = chunk.column_descr();
+        are_known(chunk)
+            && column.max_rep_level() == 0
+            && column.max_def_level() <= 1
+            && match column.physical_type() {
+                PhysicalType::INT32 | PhysicalType::INT64 => true,
+                PhysicalType::FIXED_LEN_BYTE_ARRAY => (1..=8).contains(&column.type_length()),
+                _ => false,
+            }
+    })
 }
 
 /// The plan of a row group that another part of its file's readers reads.
@@ -256,10 +280,10 @@ impl Source for ParquetSource {
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
-        self.read_with_text_keys(plan, &[])
+        self.read_compact(plan, &[])
     }
 
-    fn read_with_text_keys(&self, plan: &ReadPlan, text_keys: &[String]) -> Result<Batches> {
+    fn read_compact(&self, plan: &ReadPlan, compact: &[String]) -> Result<Batches> {
         let columns = ReadColumns::resolve(&self.schema, &plan.request)?;
         columns.check_plan(plan)?;
         let files = files_of_plan(plan, &self.files)?;
@@ -267,13 +291,13 @@ impl Source for ParquetSource {
         let is_planned = has_requests(plan, units.iter().map(|unit| (unit.file_number, unit.file.as_ref())));
         // A part of a split plan has no requests; nor has a plan for other files that are known completely.
         let requests = is_planned.then_some(&plan.requests);
-        self.read_units(&plan.request, columns, &files, units, requests, text_keys)
+        self.read_units(&plan.request, columns, &files, units, requests, compact)
     }
 }
 
 impl ParquetSource {
-    /// Reads row groups of some files, by planned requests, or by requests that are planned here. `text_keys`: columns
-    /// whose texts may be keys of a dictionary.
+    /// Reads row groups of some files, by planned requests, or by requests that are planned here. `compact`: columns
+    /// that may have their compact type.
     pub(super) fn read_units(
         &self,
         request: &ReadRequest,
@@ -281,7 +305,7 @@ impl ParquetSource {
         files: &[Arc<FileMeta>],
         units: Vec<RowGroupUnit>,
         requests: Option<&RequestPlan>,
-        text_keys: &[String],
+        compact: &[String],
     ) -> Result<Batches> {
         let mut fields = columns.fields(&self.schema);
         let step_rows = request.batch_rows.unwrap_or_else(|| default_step_rows(&units, &fields));
@@ -306,9 +330,11 @@ impl ParquetSource {
             None => Fetcher::start(objects, &self.requests(units.iter(), &fields)?.0, &self.job)?,
         };
         // Small batches are joined after a filter, which would have to join their dictionaries.
-        if columns.predicate.is_none() && files.iter().all(|file| file.hidden.is_none()) {
-            columns.read_text_keys(&mut fields, text_keys, |name| files.iter().all(|file| stores_text(file, name)));
-        }
+        let keeps_batches = columns.predicate.is_none() && files.iter().all(|file| file.hidden.is_none());
+        columns.read_compact(&mut fields, compact, |name, compact| {
+            (keeps_batches || !compact.is_nested() && !matches!(compact, DataType::Dictionary(..)))
+                && files.iter().all(|file| stores_compact(file, name, compact))
+        });
         let units = RowGroups::new(units, fields.clone(), unit_step_rows, fetcher);
         let scan = ScanTask { columns, fields, units, steps, steps_ahead, job: self.job.clone() };
         run(scan, step_rows, request.limit)

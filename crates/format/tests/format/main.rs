@@ -3,6 +3,7 @@
 
 // One binary for all of them: each would be linked with everything that is under test.
 mod common;
+mod compact_decimals;
 mod csv_fuzz;
 mod csv_inferred;
 mod csv_read;

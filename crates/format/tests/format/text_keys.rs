@@ -22,7 +22,7 @@ fn texts(rows: usize, values: usize, null_every: usize, unique_from: usize) -> A
     })))
 }
 
-fn table(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+pub(crate) fn table(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     let rows = columns[0].1.len() as i64;
     let id: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
     RecordBatch::try_from_iter(columns.into_iter().chain([("id", id)])).unwrap()
@@ -44,12 +44,12 @@ fn properties(
 }
 
 /// Reads all columns, the texts as keys, and compares them with what the crate reads.
-fn check(paths: &[&std::path::Path], request: &ReadRequest, threads: usize) -> Vec<RecordBatch> {
+pub(crate) fn check(paths: &[&std::path::Path], request: &ReadRequest, threads: usize) -> Vec<RecordBatch> {
     let job = job(threads);
     let source = ParquetSource::open(objects(paths, &job).unwrap(), &job).unwrap();
     let plan = source.plan(request).unwrap();
     let names: Vec<String> = source.schema().fields().iter().map(|field| field.name().clone()).collect();
-    let batches = source.read_with_text_keys(&plan, &names).unwrap();
+    let batches = source.read_compact(&plan, &names).unwrap();
     let schema = Arc::clone(batches.schema());
     let batches: Vec<RecordBatch> = batches.map(Result::unwrap).collect();
     let expected = common::read_plan(&source, &plan).unwrap();

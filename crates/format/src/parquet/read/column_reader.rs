@@ -62,6 +62,7 @@ impl ParquetColumnReader {
         let from = source.root.and_then(|root| source.file.schema().fields().get(root));
         let fit = match (&source.file.table, from) {
             (_, Some(from)) if source.reads_text_keys(from) => ArrayFit::TextKeys,
+            (_, Some(from)) if source.reads_words(from) && matches!(decoder, ChunkDecoder::Flat(_)) => ArrayFit::Same,
             (Some(table), Some(from)) if from.data_type().is_nested() => {
                 let part = table.part(&source.field);
                 let part = part.ok_or_else(|| Error::internal("a file's column does not match its table's"))?;

@@ -1,6 +1,7 @@
 //! The pages of a column, and their purpose.
 
 use super::unit::RowGroupUnit;
+use crate::compact_type::compact_type;
 use crate::parquet::decode::block::MemoryPool;
 use crate::parquet::footer::FileMeta;
 use crate::parquet::footer::page_index::ChunkPages;
@@ -37,6 +38,12 @@ impl ColumnSource {
     /// Returns true if texts of this field of the file are read as keys of a dictionary.
     pub fn reads_text_keys(&self, stored: &Field) -> bool {
         *stored.data_type() == DataType::Utf8View && *self.field.data_type() == text_key_type()
+    }
+
+    /// Returns true if decimals of this field of the file are read in 64 bits.
+    pub fn reads_words(&self, stored: &Field) -> bool {
+        matches!(stored.data_type(), DataType::Decimal128(..))
+            && compact_type(stored.data_type()).as_ref() == Some(self.field.data_type())
     }
 
     /// The pages of a flat column, where only some of them were planned for.

@@ -4,16 +4,18 @@ use crate::parquet::decode::block::MemoryPool;
 use crate::parquet::decode::values::ValueCollector;
 use crate::parquet::decode::values_for;
 use crate::parquet::footer::FileMeta;
+use arrow::datatypes::DataType;
 use parquet::basic::{CompressionCodec, Encoding};
 use parquet::file::metadata::ColumnChunkMetaData;
 use std::sync::Arc;
 
-/// The decoder for a root column of a row group; `None` if it is left to the parquet crate, which reads all pages of a
+/// The decoder for a root column of a row group, to the file's type or its compact type; `None` if it is left to the parquet crate, which reads all pages of a
 /// chunk, and so needs all of its bytes.
 pub(crate) fn decoder(
     file: &FileMeta,
     row_group: usize,
     root: usize,
+    to: &DataType,
     pool: &Arc<MemoryPool>,
 ) -> Option<Box<dyn ValueCollector>> {
     let leaves = file.leaves.get(root).cloned().unwrap_or(0..0);
@@ -24,7 +26,7 @@ pub(crate) fn decoder(
     if !is_flat || file_type.is_nested() || !are_known(chunk) {
         return None;
     }
-    values_for(descriptor, file_type, file.rounds_int96, pool)
+    values_for(descriptor, to, file.rounds_int96, pool)
 }
 
 /// Returns true if this decoder supports the codec and all encodings of a chunk, as far as the footer lists them.

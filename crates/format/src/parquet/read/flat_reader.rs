@@ -44,8 +44,10 @@ enum FlatPage {
 impl FlatReader {
     /// A lane for root column `root`; `None` if this decoder does not support its type or an encoding in it.
     pub fn open(source: &ColumnSource, root: usize) -> Result<Option<Self>> {
-        let Some(mut values) = decoder(&source.file, source.row_group, root, &source.pool) else { return Ok(None) };
-        if source.reads_text_keys(source.file.schema().field(root)) {
+        let stored = source.file.schema().field(root);
+        let to = if source.reads_words(stored) { source.field.data_type() } else { stored.data_type() };
+        let Some(mut values) = decoder(&source.file, source.row_group, root, to, &source.pool) else { return Ok(None) };
+        if source.reads_text_keys(stored) {
             values = Box::new(TextKeyCollector::new(Arc::clone(&source.pool)));
         }
         let leaf = source.file.leaves.get(root).map_or(0, |leaves| leaves.start);

@@ -80,7 +80,10 @@ impl RowGroupUnit {
 
     /// The pages of a column with our decoder, if some of its rows are pruned and the file has an offset index.
     pub fn pages(&self, root: usize, leaf: usize) -> Result<Option<Arc<ChunkPages>>> {
-        let is_ours = || decoder(&self.file, self.row_group, root, &Arc::default()).is_some();
+        let is_ours = || {
+            decoder(&self.file, self.row_group, root, self.file.schema().field(root).data_type(), &Arc::default())
+                .is_some()
+        };
         if self.is_partial() && is_ours() { chunk_pages(&self.file, self.row_group, leaf) } else { Ok(None) }
     }
 }
