@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lakerace._sql_database import QueryDatabase
     from lakerace._sql_run import QueryRun
     from lakerace._sql_scan import OpenLocation, RunState
+    from lakerace._sql_text import ParsedQuery
 
     Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
@@ -121,22 +122,20 @@ class SqlRows(ShownRows):
         3
     """
 
-    __slots__ = ("_database", "_job", "_opened", "_params", "_query", "_schema", "_tables", "_text", "_words")
+    __slots__ = ("_database", "_job", "_opened", "_params", "_parsed", "_query", "_schema", "_tables")
 
     def __init__(
         self,
         query: str,
-        text: str,
+        parsed: ParsedQuery,
         params: Parameters | None,
         database: QueryDatabase,
         job: _lakerace.Job,
         opened: Mapping[str, OpenLocation],
         tables: Mapping[str, pyarrow.Table],
-        words: frozenset[str] | None,
     ) -> None:
         self._query = query
-        self._text = text
-        self._words = words
+        self._parsed = parsed
         self._params = params
         self._database = database
         self._job = job
@@ -177,7 +176,7 @@ class SqlRows(ShownRows):
         opened = open_places(parsed, relations, limits, job)
         check_places(parsed, relations, limits, job)
         tables = {name: relation_table(name, source) for name, source in relations.items() if not is_scanned(source)}
-        rows = cls(query, parsed.text, params, database, job, opened, tables, parsed.words)
+        rows = cls(query, parsed, params, database, job, opened, tables)
         # What is wrong with the query shows now.
         rows._schema = rows._run(f"SELECT * FROM ({parsed.text}\n) LIMIT 0", reads=False).schema()
         return rows
@@ -230,10 +229,18 @@ class SqlRows(ShownRows):
         if self._job.is_cancelled:
             # An interrupted run has ended the job of all scans.
             self._job = current_job() or _lakerace.Job(has_reporter=True)
-            self._opened = {name: opened.reopened(self._job) for name, opened in self._opened.items()}
-        state = RunState(self._query, self._words, reads=reads)
-        tables: dict[str, Any] = {name: SqlDataset(opened, state) for name, opened in self._opened.items()}
-        return QueryRun(text or self._text, self._params, self._database, self._job, {**tables, **self._tables}, state)
+            # A location that the query has several times stays one.
+            once = {id(opened): opened for opened in self._opened.values()}
+            again = {key: opened.reopened(self._job) for key, opened in once.items()}
+            self._opened = {name: again[id(opened)] for name, opened in self._opened.items()}
+        state = RunState(self._query, self._parsed.words, reads=reads)
+        patterns = self._parsed.patterns
+        tables: dict[str, Any] = {
+            name: SqlDataset(opened, state, patterns.get(name, frozenset())) for name, opened in self._opened.items()
+        }
+        return QueryRun(
+            text or self._parsed.text, self._params, self._database, self._job, {**tables, **self._tables}, state
+        )
 
     def batches(self) -> Iterator[pyarrow.RecordBatch]:
         """The rows batch by batch, as `pyarrow.RecordBatch`. Memory holds a few of them at a time.
@@ -265,7 +272,7 @@ class SqlRows(ShownRows):
         run = self._run(reads=False)
         for _ in run.batches():
             pass
-        return SqlExplain(self._query, self._run(f"EXPLAIN {self._text}", reads=False).plan(), run.state)
+        return SqlExplain(self._query, self._run(f"EXPLAIN {self._parsed.text}", reads=False).plan(), run.state)
 
     def report(self) -> dict[str, Any]:
         """The cost of all runs of the query, in the form of :meth:`Scan.report`. `rows` are those that the scans returned.
@@ -287,10 +294,8 @@ class SqlRows(ShownRows):
         """
         if rows < 0:
             raise UsageError(f"rows={rows}: not a number of rows")
-        text = f"SELECT * FROM ({self._text}\n) LIMIT {rows}"
-        limited = SqlRows(
-            self._query, text, self._params, self._database, self._job, self._opened, self._tables, self._words
-        )
+        parsed = self._parsed._replace(text=f"SELECT * FROM ({self._parsed.text}\n) LIMIT {rows}")
+        limited = SqlRows(self._query, parsed, self._params, self._database, self._job, self._opened, self._tables)
         limited._schema = self._schema
         return limited
 
@@ -301,7 +306,7 @@ class SqlRows(ShownRows):
             >>> lr.sql("SELECT DISTINCT customer FROM 'orders.parquet'").count()
             3
         """
-        counted = self._run(f"SELECT count(*) FROM ({self._text}\n)")
+        counted = self._run(f"SELECT count(*) FROM ({self._parsed.text}\n)")
         (count,) = [batch.column(0)[0].as_py() for batch in counted.batches()]
         return int(count)
 

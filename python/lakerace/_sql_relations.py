@@ -77,7 +77,11 @@ def open_places(
 
     shared = {name: limits[name] for name in ("threads", "storage_options") if limits[name] is not None}
     wanted: dict[str, Callable[[], OpenLocation]] = {}
+    # A location that the query has several times is read in one version.
+    first_names: dict[TablePlace, str] = {}
     for name, place in parsed.places.items():
+        if first_names.setdefault(place, name) != name:
+            continue
         wanted[name] = lambda place=place: _opened_place(place, shared, limits["relation_form"], job)  # type: ignore[misc]
     for name, source in relations.items():
         if is_scanned(source):
@@ -88,6 +92,7 @@ def open_places(
             )
     try:
         opened = _opened_together(wanted, job)
+        opened |= {name: opened[first_names[place]] for name, place in parsed.places.items()}
         if limits["output"] is not None:
             for place_read in opened.values():
                 place_read.native.check_is_no_source(limits["output"])

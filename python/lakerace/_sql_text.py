@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import duckdb
 
 from lakerace._errors import UnsupportedError, UsageError, told
+from lakerace._sql_patterns import TextPattern, table_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -69,6 +70,8 @@ class ParsedQuery(NamedTuple):
     text: str
     #: The locations by these names.
     places: dict[str, TablePlace]
+    #: What texts match in all rows that the query uses of a location or a relation, by its name.
+    patterns: dict[str, frozenset[TextPattern]]
     #: The words of a query that uses columns in its condition alone, in lower case; `None` for another query.
     words: frozenset[str] | None
 
@@ -86,23 +89,50 @@ def parse_query(
     _check_shows(tree, relations)
     _check_used(tree, relations, relation_form)
     known = {name.lower() for name in (*relations, *_common_tables(tree))}
-    names: dict[TablePlace, str] = {}
-    for table in list(_tables(tree)):
-        name = table["table_name"]
+    names: dict[tuple[TablePlace, frozenset[TextPattern]], str] = {}
+    nodes = list(_nodes(tree))
+    tables = [node for node in nodes if node.get("type") == "BASE_TABLE"]
+    for table in tables:
         if table["catalog_name"] or table["schema_name"]:
             _check_schema(query, table)
-            continue
-        if name.lower() in known:
+        elif table["table_name"].lower() not in known:
+            table["alias"] = table["alias"] or _alias(table["table_name"])
+    matched = table_patterns(nodes)
+    patterns = _relation_patterns(tree, tables, relations, matched)
+    for table in tables:
+        name = table["table_name"]
+        if table["catalog_name"] or table["schema_name"] or name.lower() in known:
             continue
         place = TablePlace(name, _version(connection, table["at_clause"], name))
-        plain = names.setdefault(place, f"lakerace_location_{len(names) + 1}")
+        own = matched.get(id(table), frozenset())
+        plain = names.setdefault((place, own), f"lakerace_location_{len(names) + 1}")
         table["table_name"], table["at_clause"] = plain, None
         table["qualified_name"] = {"path": [plain]}
-        table["alias"] = table["alias"] or _alias(name)
+        patterns[plain] = own
     words = frozenset(re.findall(r"\w+", query.lower())) if _counts_rows(tree) else None
     if not names:
-        return ParsedQuery(query, {}, words)
-    return ParsedQuery(_text(connection, tree), {plain: place for place, plain in names.items()}, words)
+        return ParsedQuery(query, {}, patterns, words)
+    places = {plain: place for (place, _), plain in names.items()}
+    return ParsedQuery(_text(connection, tree), places, patterns, words)
+
+
+def _relation_patterns(
+    tree: dict[str, Any],
+    tables: list[dict[str, Any]],
+    relations: Collection[str],
+    matched: Mapping[int, frozenset[TextPattern]],
+) -> dict[str, frozenset[TextPattern]]:
+    """What texts match in the rows of relations, by their names: of those that the query uses once."""
+    common = {name.lower() for name in _common_tables(tree)}
+    found: dict[str, frozenset[TextPattern]] = {}
+    # A function may read a relation, too.
+    if any(node.get("type") in ("TABLE_FUNCTION", "SHOW_REF") for node in _nodes(tree)):
+        return found
+    for name in relations:
+        uses = [table for table in tables if table["table_name"].lower() == name.lower()]
+        if len(uses) == 1 and name.lower() not in common:
+            found[name] = matched.get(id(uses[0]), frozenset())
+    return found
 
 
 def _tree(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:
