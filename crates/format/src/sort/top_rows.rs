@@ -1,7 +1,7 @@
 //! The first rows of an order, of more rows than stay in memory.
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray, RecordBatch, UInt64Array};
-use arrow::compute::{filter, filter_record_batch, take_record_batch};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, UInt32Array, UInt64Array};
+use arrow::compute::{take, take_record_batch};
 use arrow::datatypes::Schema;
 use lakerace_io::{Error, Result};
 
@@ -24,7 +24,7 @@ pub struct TopRows {
     sorter: RowSorter,
     /// Rows in the sorter.
     waiting: u64,
-    /// The key of the last wanted row so far: a later row with this key, or a greater one, is not wanted.
+    /// A key that as many rows as are wanted do not exceed: a later row with this key, or a greater one, is not wanted.
     bound: Option<Vec<u8>>,
 }
 
@@ -37,18 +37,43 @@ impl TopRows {
 
     /// Adds rows, with a key for each.
     pub fn push(&mut self, rows: &RecordBatch, keys: BinaryArray) -> Result<()> {
-        let Some(bound) = &self.bound else { return self.add(rows, keys) };
-        let is_wanted: BooleanArray =
-            keys.iter().map(|key| Some(key.is_some_and(|key| key < bound.as_slice()))).collect();
-        match is_wanted.true_count() {
-            0 => Ok(()),
-            wanted if wanted == keys.len() => self.add(rows, keys),
-            _ => {
-                let rows = filter_record_batch(rows, &is_wanted).map_err(Error::unexpected)?;
-                let keys = filter(&keys, &is_wanted).map_err(Error::unexpected)?;
-                self.add(&rows, keys.as_binary::<i32>().clone())
-            }
+        let wanted = self.wanted_rows(&keys);
+        if wanted.len() == keys.len() {
+            return self.add(rows, keys);
         }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let rows = take_record_batch(rows, &wanted).map_err(Error::unexpected)?;
+        let keys = take(&keys, &wanted, None).map_err(Error::unexpected)?;
+        self.add(&rows, keys.as_binary::<i32>().clone())
+    }
+
+    /// The rows of a batch, ascending, that may be among the first ones: those before the bound, and of these the first ones of
+    /// the batch, which make the next bound.
+    fn wanted_rows(&mut self, keys: &BinaryArray) -> UInt32Array {
+        let mut wanted: Vec<u32> = match &self.bound {
+            None => (0..keys.len() as u32).collect(),
+            Some(bound) => {
+                // Most rows come after the bound, which a word tells.
+                let word = first_word(bound);
+                let is_before = |row: &u32| {
+                    let key = keys.value(*row as usize);
+                    first_word(key) <= word && key < bound.as_slice()
+                };
+                (0..keys.len() as u32).filter(is_before).collect()
+            }
+        };
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        if wanted.len() > limit {
+            // Of equal keys, the first rows are wanted.
+            wanted.select_nth_unstable_by_key(limit, |row| (keys.value(*row as usize), *row));
+            wanted.truncate(limit);
+            // No later row is wanted that comes after so many.
+            self.bound = wanted.iter().map(|row| keys.value(*row as usize)).max().map(<[u8]>::to_vec);
+            wanted.sort_unstable();
+        }
+        wanted.into()
     }
 
     fn add(&mut self, rows: &RecordBatch, keys: BinaryArray) -> Result<()> {
@@ -84,6 +109,19 @@ impl TopRows {
     /// The first rows in order.
     pub fn finish(self) -> Result<FirstRows> {
         Ok(FirstRows { sorted: self.sorter.finish()?, left: self.limit })
+    }
+}
+
+/// The first eight bytes of a key, as a number that sorts like them; zeros take the place of bytes that a key does not have.
+#[inline(always)]
+fn first_word(key: &[u8]) -> u64 {
+    match key.first_chunk() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        None => {
+            let mut bytes = [0; 8];
+            bytes[..key.len()].copy_from_slice(key);
+            u64::from_be_bytes(bytes)
+        }
     }
 }
 

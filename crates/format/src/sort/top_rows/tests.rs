@@ -53,6 +53,21 @@ fn the_first_rows_are_those_of_a_whole_sort() {
 }
 
 #[test]
+fn of_a_batch_no_more_rows_wait_than_are_wanted() {
+    // Each row comes before all that were added until then.
+    let mut rows = TopRows::new(&batch(0..1).0.schema(), 10, 1 << 30);
+    for at in (0..40_000_u64).step_by(1000) {
+        let keys = (at..at + 1000).map(|n| (u64::MAX - n).to_be_bytes());
+        let before = rows.waiting;
+        rows.push(&batch(at..at + 1000).0, BinaryArray::from_iter_values(keys)).unwrap();
+        assert!(rows.waiting <= before + 10);
+    }
+    let first = rows.finish().unwrap().next_batch().unwrap().unwrap();
+    let ids: Vec<i64> = (0..10).map(|n| 39_999 - n).collect();
+    assert_eq!(first.column(0).as_primitive::<Int64Type>().values(), &ids);
+}
+
+#[test]
 fn the_first_zero_rows_are_none() {
     assert_eq!(first(0, 1 << 30), Vec::<i64>::new());
 }
