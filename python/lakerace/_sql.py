@@ -234,9 +234,9 @@ class SqlRows(ShownRows):
             again = {key: opened.reopened(self._job) for key, opened in once.items()}
             self._opened = {name: again[id(opened)] for name, opened in self._opened.items()}
         state = RunState(self._query, self._parsed.words, reads=reads)
-        patterns = self._parsed.patterns
+        conditions = self._parsed.conditions
         tables: dict[str, Any] = {
-            name: SqlDataset(opened, state, patterns.get(name, frozenset())) for name, opened in self._opened.items()
+            name: SqlDataset(opened, state, conditions.get(name, frozenset())) for name, opened in self._opened.items()
         }
         return QueryRun(
             text or self._parsed.text, self._params, self._database, self._job, {**tables, **self._tables}, state

@@ -14,12 +14,12 @@ from lakerace._dataset import ScanDataset, plain_schema, pushed_filter, shown_fi
 from lakerace._errors import UnsupportedError, told
 from lakerace._scan import can_filter, can_narrow, narrowed_options, raise_own
 from lakerace._sql_advice import advise_reading
-from lakerace._sql_patterns import patterns_filter
+from lakerace._sql_conditions import conditions_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lakerace._sql_patterns import TextPattern
+    from lakerace._sql_conditions import TextCondition
 
 #: The most digits of decimals that duckdb keeps in 64 bits.
 _WORD_DIGITS = 18
@@ -117,10 +117,10 @@ def _handed_field(field: pyarrow.Field) -> pyarrow.Field:
 class SqlDataset(ScanDataset):
     """An opened location in one run of a query. duckdb asks it for scanners."""
 
-    def __init__(self, opened: OpenLocation, run: RunState, patterns: frozenset[TextPattern]) -> None:
+    def __init__(self, opened: OpenLocation, run: RunState, conditions: frozenset[TextCondition]) -> None:
         self._opened = opened
-        #: What texts match in the rows that the query uses.
-        self._patterns = patterns
+        #: Conditions that are true in the rows that the query uses.
+        self._conditions = conditions
         self._run = run
         self._schema = opened.schema
 
@@ -150,7 +150,7 @@ class SqlDataset(ScanDataset):
             if filter is not None:
                 where, is_whole = pushed_filter(filter, self._schema)
             # duckdb asks the rows that are left for these again.
-            matched = patterns_filter(self._patterns, opened.handed_schema, _SHARED_TEXTS)
+            matched = conditions_filter(self._conditions, opened.handed_schema, _SHARED_TEXTS)
             where = " AND ".join(part for part in (where, matched) if part is not None) or None
         # What is filtered afterwards needs its columns.
         needed = columns if is_whole else self._needed(columns, filter)

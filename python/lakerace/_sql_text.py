@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import duckdb
 
 from lakerace._errors import UnsupportedError, UsageError, told
-from lakerace._sql_patterns import TextPattern, table_patterns
+from lakerace._sql_conditions import TextCondition, table_conditions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -70,8 +70,8 @@ class ParsedQuery(NamedTuple):
     text: str
     #: The locations by these names.
     places: dict[str, TablePlace]
-    #: What texts match in all rows that the query uses of a location or a relation, by its name.
-    patterns: dict[str, frozenset[TextPattern]]
+    #: Conditions on texts that are true in all rows that the query uses of a location or a relation, by its name.
+    conditions: dict[str, frozenset[TextCondition]]
     #: The words of a query that uses columns in its condition alone, in lower case; `None` for another query.
     words: frozenset[str] | None
 
@@ -89,7 +89,7 @@ def parse_query(
     _check_shows(tree, relations)
     _check_used(tree, relations, relation_form)
     known = {name.lower() for name in (*relations, *_common_tables(tree))}
-    names: dict[tuple[TablePlace, frozenset[TextPattern]], str] = {}
+    names: dict[tuple[TablePlace, frozenset[TextCondition]], str] = {}
     nodes = list(_nodes(tree))
     tables = [node for node in nodes if node.get("type") == "BASE_TABLE"]
     for table in tables:
@@ -97,8 +97,8 @@ def parse_query(
             _check_schema(query, table)
         elif table["table_name"].lower() not in known:
             table["alias"] = table["alias"] or _alias(table["table_name"])
-    matched = table_patterns(nodes)
-    patterns = _relation_patterns(tree, tables, relations, matched)
+    matched = table_conditions(nodes)
+    conditions = _relation_conditions(tree, tables, relations, matched)
     for table in tables:
         name = table["table_name"]
         if table["catalog_name"] or table["schema_name"] or name.lower() in known:
@@ -108,23 +108,23 @@ def parse_query(
         plain = names.setdefault((place, own), f"lakerace_location_{len(names) + 1}")
         table["table_name"], table["at_clause"] = plain, None
         table["qualified_name"] = {"path": [plain]}
-        patterns[plain] = own
+        conditions[plain] = own
     words = frozenset(re.findall(r"\w+", query.lower())) if _counts_rows(tree) else None
     if not names:
-        return ParsedQuery(query, {}, patterns, words)
+        return ParsedQuery(query, {}, conditions, words)
     places = {plain: place for (place, _), plain in names.items()}
-    return ParsedQuery(_text(connection, tree), places, patterns, words)
+    return ParsedQuery(_text(connection, tree), places, conditions, words)
 
 
-def _relation_patterns(
+def _relation_conditions(
     tree: dict[str, Any],
     tables: list[dict[str, Any]],
     relations: Collection[str],
-    matched: Mapping[int, frozenset[TextPattern]],
-) -> dict[str, frozenset[TextPattern]]:
-    """What texts match in the rows of relations, by their names: of those that the query uses once."""
+    matched: Mapping[int, frozenset[TextCondition]],
+) -> dict[str, frozenset[TextCondition]]:
+    """Conditions on texts in the rows of relations, by their names: of those that the query uses once."""
     common = {name.lower() for name in _common_tables(tree)}
-    found: dict[str, frozenset[TextPattern]] = {}
+    found: dict[str, frozenset[TextCondition]] = {}
     # A function may read a relation, too.
     if any(node.get("type") in ("TABLE_FUNCTION", "SHOW_REF") for node in _nodes(tree)):
         return found

@@ -12,6 +12,7 @@ mod like;
 mod memory;
 mod pages;
 mod parquet;
+mod repeated_texts;
 mod sample;
 mod snappy;
 mod spread;
