@@ -1,4 +1,4 @@
-//! Conditions on texts that repeat, asked once of each text, beside the same conditions asked of each row.
+//! Conditions on texts that repeat, asked once of each text, and the same conditions asked of each row for comparison.
 
 use arrow::array::{RecordBatch, StringViewArray, UInt32Array};
 use arrow::compute::take;

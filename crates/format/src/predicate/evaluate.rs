@@ -19,19 +19,16 @@ use super::branches::branch_values;
 use super::call::FunctionCall;
 use super::kernels::{internal, kernel};
 use super::like::like;
-use super::node::{ConditionNode, RowScalar};
+use super::node::{ConditionNode, IN_BY_COMPARING, RowScalar};
 use super::operand::RowOperand;
 use super::repeated_texts::by_distinct_texts;
 use super::value::{Value, array_of, for_integer_type, is_binary, is_text, plain_type};
 use crate::expr::CompareOp;
 use crate::schema_text::print_type;
 
-/// Up to this number of values, IN compares with one after the other, vectorised.
-pub(super) const IN_BY_COMPARING: usize = 4;
-
 /// The value of a condition for each row.
 pub(super) fn evaluate(node: &ConditionNode, batch: &RecordBatch) -> Result<BooleanArray> {
-    match by_distinct_texts(node, batch)? {
+    match by_distinct_texts(node, batch, evaluate_each)? {
         Some(outcomes) => Ok(outcomes),
         None => evaluate_each(node, batch),
     }

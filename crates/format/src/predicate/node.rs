@@ -11,6 +11,9 @@ use super::like::LikePattern;
 use super::value::Value;
 use crate::expr::{ArithmeticOp, CompareOp};
 
+/// Up to this number of values, IN compares with one after the other, vectorised.
+pub(super) const IN_BY_COMPARING: usize = 4;
+
 /// A condition.
 #[derive(Debug, Clone)]
 pub(super) enum ConditionNode {

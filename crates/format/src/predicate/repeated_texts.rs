@@ -1,4 +1,4 @@
-//! Conditions on texts that repeat: each text is looked at once.
+//! Conditions on texts that repeat: each text is evaluated one time.
 
 use std::sync::Arc;
 
@@ -9,16 +9,19 @@ use arrow::record_batch::RecordBatch;
 use lakerace_io::{Error, Result};
 
 use super::ColumnRef;
-use super::evaluate::{IN_BY_COMPARING, evaluate_each};
-use super::node::ConditionNode;
+use super::node::{ConditionNode, IN_BY_COMPARING};
 use crate::text_dictionary::distinct_texts;
 
 /// Below this number of rows, each row is looked at.
 const LEAST_ROWS: usize = 1024;
 
-/// The values of a condition on one column of texts, if they repeat: those of the distinct texts, by row. `None` for other
-/// conditions and columns, and for a condition that takes no longer than to find the distinct texts.
-pub(super) fn by_distinct_texts(node: &ConditionNode, batch: &RecordBatch) -> Result<Option<BooleanArray>> {
+/// The values of a condition on one column of texts, if they repeat: those that `evaluate` gives for the distinct texts, by row.
+/// `None` for other conditions and columns, and for a condition that takes no longer than to find the distinct texts.
+pub(super) fn by_distinct_texts(
+    node: &ConditionNode,
+    batch: &RecordBatch,
+    evaluate: impl Fn(&ConditionNode, &RecordBatch) -> Result<BooleanArray>,
+) -> Result<Option<BooleanArray>> {
     if batch.num_rows() < LEAST_ROWS || !is_costly(node) {
         return Ok(None);
     }
@@ -30,10 +33,10 @@ pub(super) fn by_distinct_texts(node: &ConditionNode, batch: &RecordBatch) -> Re
     let schema = Arc::new(Schema::new(vec![Field::new(name, distinct.data_type().clone(), true)]));
     let distinct: ArrayRef = Arc::new(distinct);
     let distinct = RecordBatch::try_new(schema, vec![distinct]).map_err(Error::unexpected)?;
-    Ok(Some(spread(&evaluate_each(node, &distinct)?, &keys)))
+    Ok(Some(spread(&evaluate(node, &distinct)?, &keys)))
 }
 
-/// Whether a condition takes longer for a text than to find it among the distinct ones. A comparison of views does not.
+/// Returns true if a condition takes longer for a text than to find it among the distinct ones. A comparison of views does not.
 fn is_costly(node: &ConditionNode) -> bool {
     match node {
         ConditionNode::Like { .. } | ConditionNode::Truth(_) | ConditionNode::CompareScalars { .. } => true,

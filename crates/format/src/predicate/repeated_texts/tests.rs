@@ -4,6 +4,7 @@ use arrow::array::{Int64Array, StringViewArray, StringViewBuilder};
 use super::*;
 use crate::expr::{CompareOp, Expr, Literal, ScalarFunction};
 use crate::predicate::bind::bind;
+use crate::predicate::evaluate::evaluate_each;
 
 fn column(name: &str) -> Box<Expr> {
     Box::new(Expr::Column(name.to_owned()))
@@ -76,7 +77,7 @@ fn outcomes_are_those_of_each_row() {
         for condition in conditions() {
             let node = bind(&condition, &batch.schema()).unwrap();
             let expected = evaluate_each(&node, &batch).unwrap();
-            if let Some(outcome) = by_distinct_texts(&node, &batch).unwrap() {
+            if let Some(outcome) = by_distinct_texts(&node, &batch, evaluate_each).unwrap() {
                 assert_eq!(outcome, expected, "{condition:?} of {values} values");
             }
         }
@@ -88,7 +89,7 @@ fn a_condition_is_asked_of_distinct_texts_where_they_repeat() {
     let is_asked = |condition: &Expr, rows: usize, values: usize| {
         let column: ArrayRef = Arc::new(texts(rows, values, 0));
         let batch = RecordBatch::try_from_iter([("t", column)]).unwrap();
-        by_distinct_texts(&bind(condition, &batch.schema()).unwrap(), &batch).unwrap().is_some()
+        by_distinct_texts(&bind(condition, &batch.schema()).unwrap(), &batch, evaluate_each).unwrap().is_some()
     };
     let costly = equal(upper("t"), text("AB"));
     assert!(is_asked(&costly, 3000, 5));
