@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import tempfile
 
@@ -13,6 +14,9 @@ from lakerace._errors import UnavailableError
 
 #: How the folders are called, before the id of the process.
 PRIVATE_PREFIX = "lakerace-sql-"
+
+#: The name of such a folder, as `tempfile` completes it.
+_NAME = re.compile(rf"{PRIVATE_PREFIX}[0-9]+-[a-z0-9_]{{8}}")
 
 #: The folders of this process, by the system's folder that they are in, each with the descriptor that holds its lock.
 _FOLDERS: dict[str, tuple[str, int]] = {}
@@ -65,7 +69,7 @@ def _is_locked(descriptor: int) -> bool:
 def _remove_left_folders(system: str) -> None:
     """Removes the folders in `system` of this user's processes that have ended."""
     with os.scandir(system) as entries:
-        left = [entry.path for entry in entries if entry.name.startswith(PRIVATE_PREFIX)]
+        left = [entry.path for entry in entries if _NAME.fullmatch(entry.name)]
     for path in left:
         with contextlib.suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
