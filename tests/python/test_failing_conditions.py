@@ -110,6 +110,13 @@ def test_errors_of_rows_that_are_there_name_table_and_condition(tmp_path: Path) 
         "n % 7 = 3 OR CAST(t AS bigint) > 700",
         "unknown = 'n' AND CAST(t AS bigint) > 700",
         "CAST(t AS bigint) > 700 AND unknown = 'n'",
+        # Both parts may fail.
+        "CAST(t AS bigint) > 700 AND concat(unknown, n) LIKE 'n7%'",
+        "CAST(t AS bigint) > 700 AND n + 1 < 900",
+        "n + 1 < 900 AND CAST(t AS bigint) > 700",
+        "CAST(t AS bigint) > 700 OR n + 1 = 10007",
+        "NOT (CAST(t AS bigint) < 700 OR n + 1 = 10007)",
+        "CAST(t AS bigint) > 10 AND big + 9000000000000000000 > 9000000000000000500 AND n * 2 < 2000",
     ],
 )
 def test_rows_that_another_part_decides(tmp_path: Path, condition: str) -> None:
@@ -120,5 +127,7 @@ def test_rows_that_another_part_decides(tmp_path: Path, condition: str) -> None:
     rows = rows.append_column("unknown", pa.array(["n"] * len(rows)))
     rows = pa.concat_tables([rows.cast(bad.schema), bad])
     lr.copy(rows, str(tmp_path / "rows.parquet"), row_group_rows=100)
-    wanted = duckdb.sql(f"SELECT n FROM rows WHERE {condition}").to_arrow_table()["n"].to_pylist()
+    # duckdb does not say in which order it computes the parts.
+    lenient = condition.replace("CAST", "TRY_CAST").replace("big + 9", "big::HUGEINT + 9")
+    wanted = duckdb.sql(f"SELECT n FROM rows WHERE {lenient}").to_arrow_table()["n"].to_pylist()
     assert lr.scan(str(tmp_path / "rows.parquet"), where=condition).to_arrow()["n"].to_pylist() == wanted

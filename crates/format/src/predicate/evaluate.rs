@@ -95,51 +95,69 @@ pub(super) fn true_among(node: &ConditionNode, batch: &RecordBatch, among: Boole
     match node {
         ConditionNode::And(nodes) => {
             let mut open = among;
-            for node in failing_last(nodes) {
-                if open.count_set_bits() == 0 {
-                    break;
-                }
-                open = true_among(node, batch, open)?;
-            }
+            each_that_succeeds(nodes, |node| {
+                open = true_among(node, batch, open.clone())?;
+                Ok(open.count_set_bits() > 0)
+            })?;
             Ok(open)
         }
         ConditionNode::Or(nodes) => {
             let mut open = among.clone();
-            for node in failing_last(nodes) {
-                if open.count_set_bits() == 0 {
-                    break;
-                }
+            each_that_succeeds(nodes, |node| {
                 open = &open & &!&true_among(node, batch, open.clone())?;
-            }
+                Ok(open.count_set_bits() > 0)
+            })?;
             Ok(&among & &!&open)
         }
         node => Ok(&among & &true_rows(&evaluate_asked(node, batch, &among)?)),
     }
 }
 
-/// Conditions, those that may fail after the others.
-fn failing_last(nodes: &[ConditionNode]) -> impl Iterator<Item = &ConditionNode> {
+/// Takes each condition in turn, as long as `take` is true: those that may fail after the others. One that fails is taken again after
+/// the others, which may leave fewer rows open.
+///
+/// # Errors
+/// That of the first condition, where all that are left fail.
+fn each_that_succeeds(nodes: &[ConditionNode], mut take: impl FnMut(&ConditionNode) -> Result<bool>) -> Result<()> {
     let (failing, sure): (Vec<_>, Vec<_>) = nodes.iter().partition(|node| node.may_fail());
-    sure.into_iter().chain(failing)
+    let mut left = [sure, failing].concat();
+    loop {
+        let (mut failed, mut first) = (Vec::new(), None);
+        let count = left.len();
+        for node in left {
+            match take(node) {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(error) => {
+                    failed.push(node);
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        match first {
+            None => return Ok(()),
+            Some(error) if failed.len() == count => return Err(error),
+            Some(_) => left = failed,
+        }
+    }
 }
 
-/// AND or OR of conditions; stops where the rest can't change the outcome of any row. Conditions that may fail come last, and are asked
-/// of the rows only that the others leave open.
+/// AND or OR of conditions; stops where the rest can't change the outcome of any row. Conditions that may fail are asked of the rows
+/// only that the others leave open.
 fn combine(nodes: &[ConditionNode], batch: &RecordBatch, is_and: bool) -> Result<BooleanArray> {
     let mut result: Option<BooleanArray> = None;
-    for node in failing_last(nodes) {
-        let joined = match result {
+    each_that_succeeds(nodes, |node| {
+        let joined = match &result {
             None => evaluate(node, batch)?,
             Some(so_far) => {
-                let next = evaluate_asked(node, batch, &open_rows(&so_far, is_and))?;
-                internal(if is_and { boolean::and_kleene(&so_far, &next) } else { boolean::or_kleene(&so_far, &next) })?
+                let next = evaluate_asked(node, batch, &open_rows(so_far, is_and))?;
+                internal(if is_and { boolean::and_kleene(so_far, &next) } else { boolean::or_kleene(so_far, &next) })?
             }
         };
-        if open_rows(&joined, is_and).count_set_bits() == 0 {
-            return Ok(joined);
-        }
+        let is_open = open_rows(&joined, is_and).count_set_bits() > 0;
         result = Some(joined);
-    }
+        Ok(is_open)
+    })?;
     Ok(result.unwrap_or_else(|| constant(Some(is_and), batch.num_rows())))
 }
 

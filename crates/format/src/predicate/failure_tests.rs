@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::buffer::BooleanBuffer;
 
 use super::Predicate;
 use super::tests::{T, batch, column, compare, number};
-use crate::{CompareOp, Expr, Literal};
+use crate::{ArithmeticOp, CompareOp, Expr, Literal};
 
 /// Texts, one of which is no number.
 fn texts() -> RecordBatch {
@@ -46,6 +46,29 @@ fn rows_that_another_condition_decides_do_not_fail() {
     let open = Expr::And(vec![cast_over_five(), bad()]);
     let error = Predicate::bind(&open, &texts().schema()).unwrap().evaluate(&texts()).unwrap_err();
     assert!(error.to_string().contains("'bad'"), "{error}");
+}
+
+#[test]
+fn of_two_conditions_that_may_fail_each_is_asked_of_the_rows_that_the_other_leaves_open() {
+    // n + 1 fails for the greatest number, where x is a number.
+    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 1, i64::MAX]));
+    let shown = batch(vec![("x", Arc::clone(texts().column(0))), ("n", Arc::clone(&numbers))]);
+    let next = |is: i128| {
+        let one = Box::new(Expr::Literal(number(1, 0)));
+        let sum = Expr::Arithmetic { op: ArithmeticOp::Add, left: column("n"), right: one };
+        Expr::Compare { op: CompareOp::Eq, left: Box::new(sum), right: Box::new(Expr::Literal(number(is, 0))) }
+    };
+    let few = shown.slice(0, 3);
+    for both in [vec![cast_over_five(), next(2)], vec![next(2), cast_over_five()]] {
+        assert_eq!(kept(&Expr::And(both), &few), [true, false, false]);
+    }
+    for either in [vec![cast_over_five(), next(3)], vec![next(3), cast_over_five()]] {
+        assert_eq!(kept(&Expr::Or(either.clone()), &few), [true, true, false]);
+        assert_eq!(kept(&Expr::Not(Box::new(Expr::Or(either))), &few), [false, false, false]);
+    }
+    // Each fails for a row that the other leaves open: the error is that of the first one.
+    let bound = Predicate::bind(&Expr::And(vec![cast_over_five(), next(3)]), &shown.schema()).unwrap();
+    assert!(bound.evaluate(&shown).unwrap_err().to_string().contains("'bad'"));
 }
 
 #[test]
