@@ -91,13 +91,11 @@ impl ReadColumns {
         let mut schema = self.schema.fields().to_vec();
         for (at, decoded) in fields.iter_mut().enumerate().skip(self.filtered) {
             let Some(compact) = compact_type(decoded.data_type()) else { continue };
-            let mut outputs = schema.iter_mut().zip(&self.output).filter(|(_, of)| **of == at).map(|(field, _)| field);
-            let is_wanted = names.contains(decoded.name()) && has_compact(decoded.name(), &compact);
-            if !is_wanted || !outputs.all(|field| field.data_type() == decoded.data_type()) {
+            if !names.contains(decoded.name()) || !has_compact(decoded.name(), &compact) {
                 continue;
             }
-            let outputs = schema.iter_mut().zip(&self.output).filter(|(_, of)| **of == at).map(|(field, _)| field);
-            for field in outputs.chain([decoded]) {
+            let of_column = schema.iter_mut().zip(&self.output).filter(|(_, position)| **position == at);
+            for field in of_column.map(|(field, _)| field).chain([decoded]) {
                 *field = Arc::new(field.as_ref().clone().with_data_type(compact.clone()));
             }
         }

@@ -7,13 +7,11 @@ use arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use lakerace_io::option::TIMESTAMP_UNIT;
 use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 
-use parquet::basic::Type as PhysicalType;
-
 use super::footer::narrow::RootNames;
 use super::footer::{FileMeta, TypesBy, has_int96, open};
 use super::read::RowGroups;
 use super::read::extremes::extremes;
-use super::read::flat_decoder::are_known;
+use super::read::flat_decoder::decoder;
 use super::read::planning::{column_bytes, column_work, default_step_rows, row_bytes, want};
 use super::read::prune::GroupPruner;
 use super::read::unit::RowGroupUnit;
@@ -218,30 +216,16 @@ impl ParquetSource {
     }
 }
 
-/// Returns true if a file stores a column as the type that has this compact type, in a way that is read as such.
+/// Returns true if a file stores a column as the type that has this compact type, and our decoder reads that.
 fn stores_compact(file: &FileMeta, name: &str, compact: &DataType) -> bool {
     let Ok(root) = file.schema().index_of(name) else { return false };
     let stored = file.schema().field(root).data_type();
-    file.constants.is_none()
-        && compact_type(stored).as_ref() == Some(compact)
-        && (*stored == DataType::Utf8View || stores_words(file, root))
-}
-
-/// Returns true if the values of a column have at most 64 bits in all row groups of a file, and our decoder reads them.
-fn stores_words(file: &FileMeta, root: usize) -> bool {
-    let Some(leaf) = file.leaves.get(root).map(|leaves| leaves.start) else { return false };
-    file.metadata().row_groups().iter().all(|group| {
-        let Some(chunk) = group.columns().get(leaf) else { return false };
-        let column = chunk.column_descr();
-        are_known(chunk)
-            && column.max_rep_level() == 0
-            && column.max_def_level() <= 1
-            && match column.physical_type() {
-                PhysicalType::INT32 | PhysicalType::INT64 => true,
-                PhysicalType::FIXED_LEN_BYTE_ARRAY => (1..=8).contains(&column.type_length()),
-                _ => false,
-            }
-    })
+    if file.constants.is_some() || compact_type(stored).as_ref() != Some(compact) {
+        return false;
+    }
+    // Other texts become keys when they are read.
+    let is_decoded = |row_group| decoder(file, row_group, root, compact, &Arc::default()).is_some();
+    *stored == DataType::Utf8View || (0..file.metadata().num_row_groups()).all(is_decoded)
 }
 
 /// The plan of a row group that another part of its file's readers reads.
@@ -332,7 +316,7 @@ impl ParquetSource {
         // Small batches are joined after a filter, which would have to join their dictionaries.
         let keeps_batches = columns.predicate.is_none() && files.iter().all(|file| file.hidden.is_none());
         columns.read_compact(&mut fields, compact, |name, compact| {
-            (keeps_batches || !compact.is_nested() && !matches!(compact, DataType::Dictionary(..)))
+            (keeps_batches || !matches!(compact, DataType::Dictionary(..)))
                 && files.iter().all(|file| stores_compact(file, name, compact))
         });
         let units = RowGroups::new(units, fields.clone(), unit_step_rows, fetcher);

@@ -9,8 +9,8 @@ use parquet::basic::{CompressionCodec, Encoding};
 use parquet::file::metadata::ColumnChunkMetaData;
 use std::sync::Arc;
 
-/// The decoder for a root column of a row group, to the file's type or its compact type; `None` if it is left to the parquet crate, which reads all pages of a
-/// chunk, and so needs all of its bytes.
+/// The decoder for a root column of a row group, to the file's type or its compact type; `None` if it is left to the parquet
+/// crate, which reads all pages of a chunk, and so needs all of its bytes.
 pub(crate) fn decoder(
     file: &FileMeta,
     row_group: usize,
