@@ -12,8 +12,9 @@ use crate::sample;
 const ROWS: usize = 64 << 10;
 /// Rows of a batch of which each one is asked.
 const FEW_ROWS: usize = 1000;
-const CONDITIONS: [&str; 3] = ["like", "upper", "ilike"];
-const VALUES: [u32; 2] = [7, 2000];
+/// Conditions and numbers of texts.
+const CASES: [(&str, u32); 6] =
+    [("like", 7), ("upper", 7), ("ilike", 7), ("like", 2000), ("upper", 2000), ("ilike", 2000)];
 
 fn batch(values: u32) -> RecordBatch {
     let mut random = sample::random();
@@ -48,30 +49,12 @@ fn measure(bencher: Bencher, kind: &str, values: u32, step: usize) {
     bencher.bench_local(|| (0..ROWS).step_by(step).map(count).sum::<usize>());
 }
 
-mod few {
-    use super::*;
-
-    #[divan::bench(args = CONDITIONS)]
-    fn ours(bencher: Bencher, kind: &str) {
-        measure(bencher, kind, VALUES[0], ROWS);
-    }
-
-    #[divan::bench(args = CONDITIONS)]
-    fn plain(bencher: Bencher, kind: &str) {
-        measure(bencher, kind, VALUES[0], FEW_ROWS);
-    }
+#[divan::bench(args = CASES)]
+fn ours(bencher: Bencher, (kind, values): (&str, u32)) {
+    measure(bencher, kind, values, ROWS);
 }
 
-mod many {
-    use super::*;
-
-    #[divan::bench(args = CONDITIONS)]
-    fn ours(bencher: Bencher, kind: &str) {
-        measure(bencher, kind, VALUES[1], ROWS);
-    }
-
-    #[divan::bench(args = CONDITIONS)]
-    fn plain(bencher: Bencher, kind: &str) {
-        measure(bencher, kind, VALUES[1], FEW_ROWS);
-    }
+#[divan::bench(args = CASES)]
+fn plain(bencher: Bencher, (kind, values): (&str, u32)) {
+    measure(bencher, kind, values, FEW_ROWS);
 }
