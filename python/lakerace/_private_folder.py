@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 
-from lakerace._errors import UnavailableError
+from lakerace._errors import UnavailableError, told
 
 #: How the folders are called, before the id of the process.
 PRIVATE_PREFIX = "lakerace-sql-"
@@ -41,7 +41,8 @@ def private_folder() -> str:
         _remove_left_folders(system)
         _FOLDERS[system] = _locked_folder(system)
     except OSError as error:
-        raise UnavailableError(f"{system}: {error.strerror}: no folder for temporary files; set TMPDIR") from error
+        message = f"no folder for temporary files: {error.strerror}"
+        raise told(UnavailableError, message, system, "set TMPDIR to a folder that can be written to") from error
     return _FOLDERS[system][0]
 
 
@@ -87,7 +88,7 @@ def _leave_to_parent() -> None:
     _FOLDERS.clear()
 
 
-def remove_private_folders() -> None:
+def _remove_private_folders() -> None:
     """Removes the folders of this process, except one that has files."""
     while _FOLDERS:
         _, (path, descriptor) = _FOLDERS.popitem()
@@ -97,4 +98,4 @@ def remove_private_folders() -> None:
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)
-atexit.register(remove_private_folders)
+atexit.register(_remove_private_folders)

@@ -88,7 +88,8 @@ def parse_query(
     tree = _tree(connection, query)
     _check_shows(tree, relations)
     _check_used(tree, relations, relation_form)
-    known = {name.lower() for name in (*relations, *_common_tables(tree))}
+    common = {name.lower() for name in _common_tables(tree)}
+    known = common.union(map(str.lower, relations))
     names: dict[tuple[TablePlace, frozenset[TextCondition]], str] = {}
     nodes = list(_nodes(tree))
     tables = [node for node in nodes if node.get("type") == "BASE_TABLE"]
@@ -98,7 +99,7 @@ def parse_query(
         elif table["table_name"].lower() not in known:
             table["alias"] = table["alias"] or _alias(table["table_name"])
     matched = table_conditions(nodes)
-    conditions = _relation_conditions(tree, tables, relations, matched)
+    conditions = _relation_conditions(nodes, {name for name in relations if name.lower() not in common}, matched)
     for table in tables:
         name = table["table_name"]
         if table["catalog_name"] or table["schema_name"] or name.lower() in known:
@@ -117,22 +118,19 @@ def parse_query(
 
 
 def _relation_conditions(
-    tree: dict[str, Any],
-    tables: list[dict[str, Any]],
-    relations: Collection[str],
-    matched: Mapping[int, frozenset[TextCondition]],
+    nodes: list[dict[str, Any]], relations: Collection[str], matched: Mapping[int, frozenset[TextCondition]]
 ) -> dict[str, frozenset[TextCondition]]:
     """Conditions on texts in the rows of relations, by their names: of those that the query uses once."""
-    common = {name.lower() for name in _common_tables(tree)}
-    found: dict[str, frozenset[TextCondition]] = {}
     # A function may read a relation, too.
-    if any(node.get("type") in ("TABLE_FUNCTION", "SHOW_REF") for node in _nodes(tree)):
-        return found
-    for name in relations:
-        uses = [table for table in tables if table["table_name"].lower() == name.lower()]
-        if len(uses) == 1 and name.lower() not in common:
-            found[name] = matched.get(id(uses[0]), frozenset())
-    return found
+    if any(node.get("type") in ("TABLE_FUNCTION", "SHOW_REF") for node in nodes):
+        return {}
+    uses = {name: [node for node in nodes if _is_table(node, name)] for name in relations}
+    return {name: matched.get(id(tables[0]), frozenset()) for name, tables in uses.items() if len(tables) == 1}
+
+
+def _is_table(node: dict[str, Any], name: str) -> bool:
+    """Whether a part of a syntax tree is a table of this name."""
+    return node.get("type") == "BASE_TABLE" and node["table_name"].lower() == name.lower()
 
 
 def _tree(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:
@@ -261,10 +259,6 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
             pending.extend(reversed(list(node.values())))
         elif isinstance(node, list):
             pending.extend(reversed(node))
-
-
-def _tables(tree: Any) -> Iterator[dict[str, Any]]:
-    return (node for node in _nodes(tree) if node.get("type") == "BASE_TABLE")
 
 
 #: What names columns, or may use them without a name.

@@ -103,5 +103,5 @@ def test_a_link_with_such_a_name_is_not_followed(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
-    with pytest.raises(lr.UnavailableError, match=r"missing: No such file or directory: no folder .*; set TMPDIR"):
+    with pytest.raises(lr.UnavailableError, match=r"missing: no folder for temporary files: No such file .*set TMPDIR"):
         list(lr.sql("SELECT 1", threads=3))

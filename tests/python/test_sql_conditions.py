@@ -157,7 +157,7 @@ def test_relations_have_patterns_where_they_are_used_once(query: str, pushed: in
     assert sum(any(sign in (scan["where"] or "") for sign in SIGNS) for scan in scans) == pushed
 
 
-def test_a_table_that_is_read_twice_is_read_in_one_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_is_read_twice_is_read_in_one_version(tmp_path: Path) -> None:
     """Each condition has a scan of its own, and both are of the version that was opened."""
     import deltalake
 
