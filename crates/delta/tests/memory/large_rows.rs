@@ -14,8 +14,8 @@ const ALL_BYTES: usize = 64 << 20;
 const ROW_GROUP_BYTES: usize = 1 << 20;
 /// Copies of a row that are under way at a time, on the two threads of the job: decoded, sorted, encoded, compressed.
 const ROWS_UNDER_WAY: usize = 9;
-/// The same for rows that are sorted by their text: each has a key of its length.
-const ROWS_WITH_KEYS: usize = 14;
+/// The same for rows that are sorted by their text: each has a key of its length. Threads that wait for a core keep rows for longer.
+const ROWS_WITH_KEYS: usize = 20;
 
 /// A text that nothing makes shorter.
 fn scattered_text(bytes: usize) -> String {
