@@ -225,6 +225,7 @@ class SqlRows(ShownRows):
     def _run(self, text: str | None = None, *, reads: bool = True) -> QueryRun:
         from lakerace._sql_run import QueryRun
         from lakerace._sql_scan import RunState, SqlDataset
+        from lakerace._sql_text import UsedRows
 
         if self._job.is_cancelled:
             # An interrupted run has ended the job of all scans.
@@ -234,9 +235,9 @@ class SqlRows(ShownRows):
             again = {key: opened.reopened(self._job) for key, opened in once.items()}
             self._opened = {name: again[id(opened)] for name, opened in self._opened.items()}
         state = RunState(self._query, self._parsed.words, reads=reads)
-        conditions = self._parsed.conditions
+        used = self._parsed.used
         tables: dict[str, Any] = {
-            name: SqlDataset(opened, state, conditions.get(name, frozenset())) for name, opened in self._opened.items()
+            name: SqlDataset(opened, state, used.get(name, UsedRows())) for name, opened in self._opened.items()
         }
         return QueryRun(
             text or self._parsed.text, self._params, self._database, self._job, {**tables, **self._tables}, state

@@ -19,7 +19,7 @@ from lakerace._sql_conditions import conditions_filter
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lakerace._sql_conditions import TextCondition
+    from lakerace._sql_text import UsedRows
 
 #: The most digits of decimals that duckdb keeps in 64 bits.
 _WORD_DIGITS = 18
@@ -117,10 +117,9 @@ def _handed_field(field: pyarrow.Field) -> pyarrow.Field:
 class SqlDataset(ScanDataset):
     """An opened location in one run of a query. duckdb asks it for scanners."""
 
-    def __init__(self, opened: OpenLocation, run: RunState, conditions: frozenset[TextCondition]) -> None:
+    def __init__(self, opened: OpenLocation, run: RunState, used: UsedRows) -> None:
         self._opened = opened
-        #: Conditions that are true in the rows that the query uses.
-        self._conditions = conditions
+        self._used = used
         self._run = run
         self._schema = opened.schema
 
@@ -150,7 +149,7 @@ class SqlDataset(ScanDataset):
             if filter is not None:
                 where, is_whole = pushed_filter(filter, self._schema)
             # duckdb asks the rows that are left for these again.
-            matched = conditions_filter(self._conditions, opened.handed_schema, _SHARED_TEXTS)
+            matched = conditions_filter(self._used.conditions, opened.handed_schema, _SHARED_TEXTS)
             where = " AND ".join(part for part in (where, matched) if part is not None) or None
         # What is filtered afterwards needs its columns.
         needed = columns if is_whole else self._needed(columns, filter)
@@ -159,7 +158,10 @@ class SqlDataset(ScanDataset):
         check_types(self._schema, needed, opened.location)
         if columns is not None and is_whole and self._is_counted(columns):
             return _Reads(self._counted(columns, where))
-        scan = opened.native.narrowed(narrowed_options(opened.options, names, needed, where, None))
+        narrowed = narrowed_options(opened.options, names, needed, where, None)
+        if filter is None and where is None:
+            narrowed |= self._first_rows() or {}
+        scan = opened.native.narrowed(narrowed)
         after = None if is_whole or filter is None else shown_filter(filter) or "a filter that can't be shown"
         self._run.asked.append(AskedScan(opened.location, needed, where, after, scan))
         if is_whole:
@@ -168,6 +170,13 @@ class SqlDataset(ScanDataset):
         batches = self._batches_of(scan, schema)
         scanner = pyarrow.dataset.Scanner.from_batches(batches, schema=schema, columns=columns, filter=filter)
         return _Reads(_handed(scanner.to_reader(), _chosen(opened.handed_schema, columns)))
+
+    def _first_rows(self) -> dict[str, Any] | None:
+        """The options of a scan that has no other rows than the query uses; `None` where a scan of its own order has them, or all."""
+        options, first = self._opened.options, self._used.first
+        if first is None or options.get("order_by") is not None or not can_filter(options, self._schema.names):
+            return None
+        return first.options(self._opened.handed_schema)
 
     def _is_counted(self, columns: list[str]) -> bool:
         """Whether duckdb needs the number of rows alone: it asks for one column then, which the query does not name."""

@@ -10,6 +10,7 @@ import duckdb
 
 from lakerace._errors import UnsupportedError, UsageError, told
 from lakerace._sql_conditions import TextCondition, table_conditions
+from lakerace._sql_first_rows import FirstRows, table_first_rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -63,6 +64,15 @@ class TablePlace(NamedTuple):
     at: int | str | None
 
 
+class UsedRows(NamedTuple):
+    """The rows that a query uses of a table."""
+
+    #: Conditions on texts that are true in all of them.
+    conditions: frozenset[TextCondition] = frozenset()
+    #: They are the first ones of an order.
+    first: FirstRows | None = None
+
+
 class ParsedQuery(NamedTuple):
     """A query whose locations have plain names."""
 
@@ -70,8 +80,8 @@ class ParsedQuery(NamedTuple):
     text: str
     #: The locations by these names.
     places: dict[str, TablePlace]
-    #: Conditions on texts that are true in all rows that the query uses of a location or a relation, by its name.
-    conditions: dict[str, frozenset[TextCondition]]
+    #: The rows that the query uses of a location or a relation, by its name.
+    used: dict[str, UsedRows]
     #: The words of a query that uses columns in its condition alone, in lower case; `None` for another query.
     words: frozenset[str] | None
 
@@ -90,7 +100,7 @@ def parse_query(
     _check_used(tree, relations, relation_form)
     common = {name.lower() for name in _common_tables(tree)}
     known = common.union(map(str.lower, relations))
-    names: dict[tuple[TablePlace, frozenset[TextCondition]], str] = {}
+    names: dict[tuple[TablePlace, UsedRows], str] = {}
     nodes = list(_nodes(tree))
     tables = [node for node in nodes if node.get("type") == "BASE_TABLE"]
     for table in tables:
@@ -98,34 +108,40 @@ def parse_query(
             _check_schema(query, table)
         elif table["table_name"].lower() not in known:
             table["alias"] = table["alias"] or _alias(table["table_name"])
-    matched = table_conditions(nodes)
-    conditions = _relation_conditions(nodes, {name for name in relations if name.lower() not in common}, matched)
+    rows = _used_rows(nodes)
+    used = _used_of_relations(nodes, {name for name in relations if name.lower() not in common}, rows)
     for table in tables:
         name = table["table_name"]
         if table["catalog_name"] or table["schema_name"] or name.lower() in known:
             continue
         place = TablePlace(name, _version(connection, table["at_clause"], name))
-        own = matched.get(id(table), frozenset())
+        own = rows.get(id(table), UsedRows())
         plain = names.setdefault((place, own), f"lakerace_location_{len(names) + 1}")
         table["table_name"], table["at_clause"] = plain, None
         table["qualified_name"] = {"path": [plain]}
-        conditions[plain] = own
+        used[plain] = own
     words = frozenset(re.findall(r"\w+", query.lower())) if _counts_rows(tree) else None
     if not names:
-        return ParsedQuery(query, {}, conditions, words)
+        return ParsedQuery(query, {}, used, words)
     places = {plain: place for (place, _), plain in names.items()}
-    return ParsedQuery(_text(connection, tree), places, conditions, words)
+    return ParsedQuery(_text(connection, tree), places, used, words)
 
 
-def _relation_conditions(
-    nodes: list[dict[str, Any]], relations: Collection[str], matched: Mapping[int, frozenset[TextCondition]]
-) -> dict[str, frozenset[TextCondition]]:
-    """Conditions on texts in the rows of relations, by their names: of those that the query uses once."""
+def _used_rows(nodes: list[dict[str, Any]]) -> dict[int, UsedRows]:
+    """The rows that a query uses of tables, by the `id` of their parts of its syntax tree."""
+    conditions, first = table_conditions(nodes), table_first_rows(nodes)
+    return {table: UsedRows(conditions.get(table, frozenset()), first.get(table)) for table in {**conditions, **first}}
+
+
+def _used_of_relations(
+    nodes: list[dict[str, Any]], relations: Collection[str], rows: Mapping[int, UsedRows]
+) -> dict[str, UsedRows]:
+    """The rows that a query uses of relations, by their names: of those that it names once."""
     # A function may read a relation, too.
     if any(node.get("type") in ("TABLE_FUNCTION", "SHOW_REF") for node in nodes):
         return {}
-    uses = {name: [node for node in nodes if _is_table(node, name)] for name in relations}
-    return {name: matched.get(id(tables[0]), frozenset()) for name, tables in uses.items() if len(tables) == 1}
+    named = {name: [node for node in nodes if _is_table(node, name)] for name in relations}
+    return {name: rows.get(id(tables[0]), UsedRows()) for name, tables in named.items() if len(tables) == 1}
 
 
 def _is_table(node: dict[str, Any], name: str) -> bool:

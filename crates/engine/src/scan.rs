@@ -25,7 +25,7 @@ use crate::options::ReadOptions;
 use crate::plan_log;
 use crate::rebatch::{SOURCE_BATCH_ROWS, rebatch};
 use crate::replaced_source;
-use crate::scan_order::ScanOrder;
+use crate::scan_order::{ScanOrder, UnsortedRows};
 use crate::scan_texts::{PlannedSteps, ScanTexts};
 use crate::table_scan::OpenVersion;
 
@@ -437,7 +437,7 @@ impl Scan {
     /// Starts reading the columns of the source, in the order of the scan.
     fn source_batches(&self) -> Result<Batches> {
         if let Some(order) = &self.order {
-            let sorted = order.sorted(self.unordered(order)?, &self.job);
+            let sorted = order.sorted(self.unsorted(order)?, &self.job);
             return Ok(match self.plan.request.batch_rows {
                 Some(rows) => rebatch(sorted, rows),
                 None => sorted,
@@ -448,6 +448,19 @@ impl Scan {
         let request = ReadRequest { batch_rows: Some(rows.min(SOURCE_BATCH_ROWS)), ..self.plan.request.clone() };
         let batches = self.source.read(&ReadPlan { request, ..self.plan.clone() })?;
         Ok(rebatch(batches, rows))
+    }
+
+    /// Starts reading what a sort needs first.
+    fn unsorted(&self, order: &ScanOrder) -> Result<UnsortedRows> {
+        if order.limit() != Some(0)
+            && let Some(read) = order.key_read(&self.source, &self.plan)?
+        {
+            let (bytes, rows) = read.planned();
+            self.job.meter().plan_read(bytes, rows);
+            let keys = read.keys()?;
+            return Ok(UnsortedRows::KeysFirst(Box::new(read), keys));
+        }
+        self.unordered(order).map(UnsortedRows::All)
     }
 
     /// Starts reading rows that an order needs.

@@ -1,8 +1,12 @@
 //! The order of the rows of a scan: they are sorted after they were read.
 
+mod first_keys;
+mod key_read;
+mod order_bound;
+
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{BinaryArray, RecordBatch};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use lakerace_format::sort::{FirstRows, SortKeys, SortTerm, TopRows};
 use lakerace_format::{
@@ -13,6 +17,9 @@ use lakerace_io::memory_limit::check_memory;
 use lakerace_io::option::ORDER_BY;
 use lakerace_io::{Error, Job, Result};
 
+use self::first_keys::FirstKeys;
+pub(crate) use self::key_read::KeyRead;
+use self::order_bound::OrderBound;
 use crate::filter::{RunTime, parse_order};
 use crate::option_scope::PlaceKind;
 use crate::options::ReadOptions;
@@ -89,6 +96,7 @@ fn with_whole_structs(schema: &Schema, asked: Option<&[String]>, all: &[String])
 /// The order of a planned scan.
 #[derive(Debug, Clone)]
 pub(crate) struct ScanOrder {
+    terms: Vec<SortTerm>,
     keys: SortKeys,
     text: String,
     /// The columns of the sorted rows.
@@ -115,6 +123,7 @@ impl ScanOrder {
             check_memory(bytes, schema.fields().len()).map_err(|error| error.at(ORDER_BY))?;
         }
         Ok(Self {
+            terms: order.terms.clone(),
             keys: SortKeys::bind(&order.terms, source)?,
             text: order.text.clone(),
             schema,
@@ -151,14 +160,66 @@ impl ScanOrder {
         Batches::new(Arc::clone(&self.schema), narrowed)
     }
 
-    /// The rows of these batches in order. The first batch is asked for when all of them are read.
-    pub(crate) fn sorted(&self, batches: Batches, job: &Job) -> Batches {
-        let rows = SortingBatches { order: self.clone(), state: SortState::Unsorted(batches), job: job.clone() };
+    /// The read of the keys of a plan before its other columns; `None` where the rows are read once.
+    ///
+    /// # Errors
+    /// The errors of [`Source::plan`].
+    pub(crate) fn key_read(&self, source: &Arc<dyn Source>, plan: &ReadPlan) -> Result<Option<KeyRead>> {
+        let (Some(limit), [SortTerm { value: Expr::Column(_), .. }, ..]) = (self.limit, self.terms.as_slice()) else {
+            return Ok(None);
+        };
+        let mut columns: Vec<String> = Vec::new();
+        for term in &self.terms {
+            term.value.visit_columns(&mut |name| {
+                if !columns.iter().any(|known| known == name) {
+                    columns.push(name.to_owned());
+                }
+            });
+        }
+        KeyRead::plan(source, self.plan(plan), columns, limit)
+    }
+
+    /// The rows in order. The first batch is asked for when all of them are read.
+    pub(crate) fn sorted(&self, rows: UnsortedRows, job: &Job) -> Batches {
+        let rows = SortingBatches { order: self.clone(), state: SortState::Unsorted(rows), job: job.clone() };
         Batches::new(Arc::clone(&self.schema), rows)
     }
 
-    fn sort(&self, batches: Batches, job: &Job) -> Result<FirstRows> {
+    fn sort(&self, rows: UnsortedRows, job: &Job) -> Result<FirstRows> {
+        let batches = match rows {
+            UnsortedRows::All(batches) => batches,
+            UnsortedRows::KeysFirst(read, keys) => {
+                let bound = self.bound_of(keys, job)?;
+                read.rows(bound)?
+            }
+        };
         let mut rows = TopRows::new(&self.schema, self.limit.unwrap_or(u64::MAX), self.memory_bytes);
+        self.for_each_part(batches, job, |part, keys| {
+            rows.push(&narrowed_batch(part, &self.schema)?, keys)?;
+            Ok(rows.bound().map(<[u8]>::to_vec))
+        })?;
+        rows.finish()
+    }
+
+    /// The condition that the first rows meet, by the keys of all rows.
+    fn bound_of(&self, keys: Batches, job: &Job) -> Result<Option<Expr>> {
+        let limit = self.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let mut first = FirstKeys::new(limit, self.memory_bytes);
+        self.for_each_part(keys, job, |_, keys| {
+            first.push(&keys);
+            Ok(first.bound().map(<[u8]>::to_vec))
+        })
+    }
+
+    /// Calls `process` with parts of batches and their keys. It returns the key after which no row is wanted, and later parts have
+    /// no row that comes after it, as far as its first value tells. Returns the condition on that value in the end.
+    fn for_each_part(
+        &self,
+        batches: Batches,
+        job: &Job,
+        mut process: impl FnMut(&RecordBatch, BinaryArray) -> Result<Option<Vec<u8>>>,
+    ) -> Result<Option<Expr>> {
+        let mut bound = OrderBound::default();
         for batch in batches {
             let batch = batch?;
             let mut at = 0;
@@ -166,11 +227,26 @@ impl ScanOrder {
                 job.check()?;
                 let part = batch.slice(at, BATCH_ROWS.min(batch.num_rows() - at));
                 at += part.num_rows();
-                rows.push(&narrowed_batch(&part, &self.schema)?, self.keys.encode(&part)?)?;
+                let part = bound.rows_before(part)?;
+                if part.num_rows() == 0 {
+                    continue;
+                }
+                let keys = self.keys.encode(&part)?;
+                if let (Some(key), Some(term)) = (process(&part, keys)?, self.terms.first()) {
+                    bound.move_to(&key, term, &self.keys, &part)?;
+                }
             }
         }
-        rows.finish()
+        Ok(bound.into_condition())
     }
+}
+
+/// The rows that an order is applied to.
+pub(crate) enum UnsortedRows {
+    /// All of them.
+    All(Batches),
+    /// Their keys, and the read of the rows that may come first by these.
+    KeysFirst(Box<KeyRead>, Batches),
 }
 
 /// The columns that a request gets from batches that have others as well, after them: those with the schema `planned` and
@@ -207,7 +283,7 @@ struct SortingBatches {
 }
 
 enum SortState {
-    Unsorted(Batches),
+    Unsorted(UnsortedRows),
     Sorted(FirstRows),
     Ended,
 }
@@ -217,7 +293,7 @@ impl SortingBatches {
         let mut rows = match std::mem::replace(&mut self.state, SortState::Ended) {
             SortState::Ended => return Ok(None),
             SortState::Unsorted(_) if self.order.limit == Some(0) => return Ok(None),
-            SortState::Unsorted(batches) => self.order.sort(batches, &self.job)?,
+            SortState::Unsorted(rows) => self.order.sort(rows, &self.job)?,
             SortState::Sorted(rows) => rows,
         };
         self.job.check()?;

@@ -49,6 +49,7 @@ use arrow::record_batch::RecordBatch;
 use lakerace_io::Result;
 
 pub(crate) use self::bind::find_column;
+pub use self::literal::literal_of;
 use self::node::ConditionNode;
 pub use self::prune::{Bounds, ColumnStatistics};
 pub use self::row_value::RowValue;

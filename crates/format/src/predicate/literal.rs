@@ -2,12 +2,14 @@
 
 use std::cmp::Ordering;
 
+use arrow::array::Array;
 use arrow::array::types::*;
 use arrow::datatypes::{ArrowPrimitiveType, DataType, TimeUnit, i256};
 
 use super::decimal::DecimalNumber;
 use super::time::{DAY_NS, parse_time, parse_timestamp};
 use super::value::{NativeInteger, Value, for_integer_type, is_binary, is_text, plain_type};
+use crate::calendar::units_per_second;
 use crate::expr::Literal;
 use crate::uuids::uuid_bytes;
 
@@ -52,6 +54,47 @@ pub(super) fn place_literal(literal: &Literal, data_type: &DataType, shown: &str
         Literal::Date(days) => place_instant(i128::from(*days) * DAY_NS, data_type).ok_or_else(mismatch),
         Literal::Timestamp { nanoseconds, .. } => place_instant(*nanoseconds, data_type).ok_or_else(mismatch),
         _ => Err(mismatch()),
+    }
+}
+
+/// A value of an array as a literal, which is equal to it next to a column of its type. `None` where no literal is: for NaN,
+/// infinities, 16-bit floats, times, durations, intervals and nested values.
+pub fn literal_of(array: &dyn Array, row: usize) -> Option<Literal> {
+    if array.is_null(row) {
+        return Some(Literal::Null);
+    }
+    let data_type = plain_type(array.data_type());
+    match Value::from_array(array, row)? {
+        Value::Boolean(value) => Some(Literal::Boolean(value)),
+        Value::Integer(integer) => integer_literal(integer.to_i128()?, data_type),
+        Value::Float(float) if !float.is_finite() => None,
+        Value::Float(float) => match data_type {
+            DataType::Float64 => Some(Literal::Float(float)),
+            // The shortest decimal of its width.
+            DataType::Float32 => Literal::number(&format!("{:?}", float as f32)),
+            _ => None,
+        },
+        Value::Bytes(bytes) if is_text(data_type) => String::from_utf8(bytes).ok().map(Literal::Text),
+        Value::Bytes(bytes) => Some(Literal::Binary(bytes)),
+    }
+}
+
+/// The literal of an integer that is stored in a column of this type.
+fn integer_literal(digits: i128, data_type: &DataType) -> Option<Literal> {
+    let nanoseconds = |per_second: i64| digits.checked_mul(i128::from(1_000_000_000 / per_second));
+    match data_type {
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale) => u8::try_from(*scale).ok().map(|scale| Literal::Number { digits, scale }),
+        other if other.is_integer() => Some(Literal::Number { digits, scale: 0 }),
+        DataType::Date32 => {
+            digits.checked_mul(DAY_NS).map(|nanoseconds| Literal::Timestamp { nanoseconds, is_utc: false })
+        }
+        DataType::Date64 => nanoseconds(1000).map(|nanoseconds| Literal::Timestamp { nanoseconds, is_utc: false }),
+        DataType::Timestamp(unit, zone) => nanoseconds(units_per_second(*unit))
+            .map(|nanoseconds| Literal::Timestamp { nanoseconds, is_utc: zone.is_some() }),
+        _ => None,
     }
 }
 

@@ -58,13 +58,29 @@ impl SortKeys {
     /// `Unsupported` for keys that exceed 2 GiB together.
     pub fn encode(&self, batch: &RecordBatch) -> Result<BinaryArray> {
         let values: Vec<ArrayRef> = self.terms.iter().map(|term| term.values(batch)).collect::<Result<_>>()?;
-        let field = |term: &BoundTerm| SortField::new_with_options(term.data_type.clone(), term.options);
-        let converter = RowConverter::new(self.terms.iter().map(field).collect()).map_err(Error::unexpected)?;
+        let converter = self.converter()?;
         let rows = converter.convert_columns(&values).map_err(Error::unexpected)?;
         rows.try_into_binary().map_err(|error| {
             Error::unsupported(format!("the values that {} rows are sorted by exceed 2 GiB", batch.num_rows()))
                 .because(error)
         })
+    }
+
+    /// The value of the first term in a key, as an array of one value.
+    ///
+    /// # Errors
+    /// `Internal` for bytes that are not a key of these terms.
+    pub fn first_value(&self, key: &[u8]) -> Result<ArrayRef> {
+        let converter = self.converter()?;
+        let rows = BinaryArray::from_vec(vec![key]);
+        let rows = converter.from_binary(rows);
+        let values = converter.convert_rows(&rows).map_err(Error::unexpected)?;
+        values.into_iter().next().ok_or_else(|| Error::internal("an order without terms"))
+    }
+
+    fn converter(&self) -> Result<RowConverter> {
+        let field = |term: &BoundTerm| SortField::new_with_options(term.data_type.clone(), term.options);
+        RowConverter::new(self.terms.iter().map(field).collect()).map_err(Error::unexpected)
     }
 }
 

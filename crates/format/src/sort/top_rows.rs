@@ -35,6 +35,12 @@ impl TopRows {
         Self { schema: schema.clone(), limit_bytes, limit, sorter, waiting: 0, bound: None }
     }
 
+    /// A key that as many rows as are wanted do not exceed; `None` before there are so many. A later row with this key, or a
+    /// greater one, is not wanted.
+    pub fn bound(&self) -> Option<&[u8]> {
+        self.bound.as_deref()
+    }
+
     /// Adds rows, with a key for each.
     pub fn push(&mut self, rows: &RecordBatch, keys: BinaryArray) -> Result<()> {
         let wanted = self.wanted_rows(&keys);

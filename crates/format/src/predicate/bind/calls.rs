@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch, new_empty_array, new_null_array};
+use arrow::array::{Array, RecordBatch, new_empty_array, new_null_array};
 use arrow::compute::DatePart;
-use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, Schema, TimeUnit};
+use arrow::datatypes::{DataType, Schema, TimeUnit};
 use lakerace_io::{Error, Result};
 
 use super::{ComparisonClass, PredicateBinder, class, class_of, fold, words};
@@ -15,9 +15,9 @@ use crate::predicate::call::FunctionCall;
 use crate::predicate::date_trunc::DateUnit;
 use crate::predicate::evaluate;
 use crate::predicate::like::LikePattern;
+use crate::predicate::literal::literal_of;
 use crate::predicate::node::{ConditionNode, RowScalar};
 use crate::predicate::operand::RowOperand;
-use crate::predicate::time::DAY_NS;
 use crate::predicate::value::{is_text, plain_type};
 use crate::schema_text::UUID;
 use crate::uuids::UUID_BYTES;
@@ -269,36 +269,7 @@ impl PredicateBinder<'_> {
         if !value.is_scalar || array.len() != 1 {
             return Ok(None);
         }
-        if array.is_null(0) {
-            return Ok(Some(Literal::Null));
-        }
-        Ok(match array.data_type() {
-            DataType::Boolean => Some(Literal::Boolean(array.as_boolean().value(0))),
-            DataType::Int64 => {
-                Some(Literal::Number { digits: i128::from(array.as_primitive::<Int64Type>().value(0)), scale: 0 })
-            }
-            DataType::Decimal128(_, scale) => u8::try_from(*scale)
-                .ok()
-                .map(|scale| Literal::Number { digits: array.as_primitive::<Decimal128Type>().value(0), scale }),
-            DataType::Float64 => {
-                let float = array.as_primitive::<Float64Type>().value(0);
-                float.is_finite().then_some(Literal::Float(float))
-            }
-            DataType::Utf8View => Some(Literal::Text(array.as_string_view().value(0).to_owned())),
-            DataType::FixedSizeBinary(_) => Some(Literal::Binary(array.as_fixed_size_binary().value(0).to_vec())),
-            DataType::Date32 => {
-                let days = array.as_primitive::<arrow::datatypes::Date32Type>().value(0);
-                Some(Literal::Timestamp { nanoseconds: i128::from(days) * DAY_NS, is_utc: false })
-            }
-            DataType::Timestamp(unit, zone) => {
-                let numbers = arrow::compute::cast(&array, &DataType::Int64).map_err(Error::unexpected)?;
-                let number = i128::from(numbers.as_primitive::<Int64Type>().value(0));
-                let per_second = i128::from(crate::calendar::units_per_second(*unit));
-                let nanoseconds = number * (1_000_000_000 / per_second);
-                Some(Literal::Timestamp { nanoseconds, is_utc: zone.is_some() })
-            }
-            _ => None,
-        })
+        Ok(literal_of(array.as_ref(), 0))
     }
 }
 
