@@ -28,6 +28,8 @@ use crate::options::ReadOptions;
 const MEMORY_BYTES: u64 = 512 << 20;
 /// Rows of a batch that is sorted.
 const BATCH_ROWS: usize = 8192;
+/// Rows of a batch for each one that is wanted, above which the batch's own first rows are found before all keys are made.
+const MOST_ROWS_PER_WANTED_ROW: usize = 4;
 
 /// The order that the options of a read name.
 #[derive(Debug, Clone)]
@@ -211,8 +213,9 @@ impl ScanOrder {
         })
     }
 
-    /// Calls `process` with parts of batches and their keys. It returns the key after which no row is wanted, and later parts have
-    /// no row that comes after it, as far as its first value tells. Returns the condition on that value in the end.
+    /// Calls `process` with parts of batches and their keys. It returns the key after which no row is wanted. Rows are left out that
+    /// come after it, or after as many rows of their batch as are wanted. Returns the condition on rows that do not come after the
+    /// last key.
     fn for_each_part(
         &self,
         batches: Batches,
@@ -220,6 +223,7 @@ impl ScanOrder {
         mut process: impl FnMut(&RecordBatch, BinaryArray) -> Result<Option<Vec<u8>>>,
     ) -> Result<Option<Expr>> {
         let mut bound = OrderBound::default();
+        let limit = self.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX).max(1);
         for batch in batches {
             let batch = batch?;
             let mut at = 0;
@@ -227,13 +231,16 @@ impl ScanOrder {
                 job.check()?;
                 let part = batch.slice(at, BATCH_ROWS.min(batch.num_rows() - at));
                 at += part.num_rows();
-                let part = bound.rows_before(part)?;
+                let mut part = bound.rows_before(part)?;
+                if part.num_rows() / limit > MOST_ROWS_PER_WANTED_ROW {
+                    part = self.keys.first_rows(part, limit)?;
+                }
                 if part.num_rows() == 0 {
                     continue;
                 }
                 let keys = self.keys.encode(&part)?;
-                if let (Some(key), Some(term)) = (process(&part, keys)?, self.terms.first()) {
-                    bound.move_to(&key, term, &self.keys, &part)?;
+                if let Some(key) = process(&part, keys)? {
+                    bound.move_to(&key, &self.terms, &self.keys, &part)?;
                 }
             }
         }

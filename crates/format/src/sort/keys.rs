@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
-use arrow::compute::SortOptions;
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, Scalar};
+use arrow::compute::kernels::cmp::{gt_eq, lt_eq};
+use arrow::compute::{SortOptions, filter_record_batch, is_null, or_kleene, sort_to_indices};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Schema};
 use arrow::row::{RowConverter, SortField};
 use lakerace_io::{Error, Result};
@@ -66,16 +67,36 @@ impl SortKeys {
         })
     }
 
-    /// The value of the first term in a key, as an array of one value.
+    /// The values of the terms in a key, each as an array of one value.
     ///
     /// # Errors
-    /// `Internal` for bytes that are not a key of these terms.
-    pub fn first_value(&self, key: &[u8]) -> Result<ArrayRef> {
+    /// `Internal` for terms that can't be decoded.
+    ///
+    /// # Panics
+    /// For bytes that [`Self::encode`] has not returned.
+    pub fn values_of(&self, key: &[u8]) -> Result<Vec<ArrayRef>> {
         let converter = self.converter()?;
-        let rows = BinaryArray::from_vec(vec![key]);
-        let rows = converter.from_binary(rows);
-        let values = converter.convert_rows(&rows).map_err(Error::unexpected)?;
-        values.into_iter().next().ok_or_else(|| Error::internal("an order without terms"))
+        let rows = converter.from_binary(BinaryArray::from_vec(vec![key]));
+        converter.convert_rows(&rows).map_err(Error::unexpected)
+    }
+
+    /// The rows of a batch that may be its first `limit` rows, by the first term alone. They keep their order.
+    pub fn first_rows(&self, batch: RecordBatch, limit: usize) -> Result<RecordBatch> {
+        let Some(term) = self.terms.first().filter(|_| limit > 0 && limit < batch.num_rows()) else { return Ok(batch) };
+        let values = term.values(&batch)?;
+        let sorted = sort_to_indices(&values, Some(term.options), Some(limit)).map_err(Error::unexpected)?;
+        let Some(last) = sorted.values().get(limit - 1).map(|row| *row as usize).filter(|row| values.is_valid(*row))
+        else {
+            return Ok(batch);
+        };
+        let last = Scalar::new(values.slice(last, 1));
+        let is_first = if term.options.descending { gt_eq(&values, &last) } else { lt_eq(&values, &last) };
+        let mut is_first = is_first.map_err(Error::unexpected)?;
+        if term.options.nulls_first && values.null_count() > 0 {
+            is_first =
+                or_kleene(&is_first, &is_null(&values).map_err(Error::unexpected)?).map_err(Error::unexpected)?;
+        }
+        filter_record_batch(&batch, &is_first).map_err(Error::unexpected)
     }
 
     fn converter(&self) -> Result<RowConverter> {
