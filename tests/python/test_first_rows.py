@@ -38,6 +38,7 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "day": (pa.date32(), [datetime.date(1, 1, 1), datetime.date(1969, 12, 31), datetime.date(2024, 2, 29)]),
     "at": (pa.timestamp("us"), [START + datetime.timedelta(microseconds=step) for step in range(500)]),
     "instant": (pa.timestamp("us", "UTC"), [START - datetime.timedelta(days=step) for step in range(500)]),
+    "nothing": (pa.null(), []),
     "time": (pa.time64("us"), [datetime.time(0), datetime.time(12, 30, 1, 5), datetime.time(23, 59)]),
 }
 DIRECTIONS = ["", " desc", " nulls first", " desc nulls first"]
@@ -144,7 +145,7 @@ def folder_of(table: pa.Table, folder: Path) -> str:
 @pytest.mark.parametrize("write", [delta_of, orc_of, folder_of])
 def test_other_places(table: pa.Table, tmp_path: Path, write: Callable[[pa.Table, Path], str]) -> None:
     # Other formats have no such types.
-    place = write(table.drop_columns(["unsigned", "time"]), tmp_path)
+    place = write(table.drop_columns(["unsigned", "time", "nothing"]), tmp_path)
     options: dict[str, Any] = {"union_columns": True} if write is folder_of else {}
     rows = lr.scan(place, **options).to_arrow()
     for order in ("random", "price desc, random", "name nulls first, random desc", "falling"):
